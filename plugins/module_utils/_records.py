@@ -1,0 +1,235 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of a service: one JSON object a line, only ever appended to.
+
+It says what was planned, what happened and how each prediction fared. One copy lives on the target, beside the
+journal of the switch, and one in the fleet directory. Shapes: ``schemas/record.schema.json``; the checks here are the
+same rules in plain Python, because a target has nothing but the standard library.
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import re
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+
+SCHEMA = "kvfleet.radiance/record/1"
+
+_NULL = type(None)
+_NUMBER: tuple[type, ...] = (int, float)
+# The own fields of each kind and the types that each may have. All of them are there on every line of that kind.
+FIELDS: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
+    "planned": {"plan": (dict,), "request": (dict,)},
+    "switched": {
+        "to": (dict,),
+        "downtime_seconds": (*_NUMBER, _NULL),
+        "receipt": (str, _NULL),
+        "ledger": (dict, _NULL),
+    },
+    "rolled_back": {
+        "to": (dict, _NULL),
+        "tried": (dict,),
+        "phase": (str,),
+        "says": (str,),
+        "downtime_seconds": (*_NUMBER, _NULL),
+        "serving": (bool,),
+    },
+    "probed": {"calibration": (dict, _NULL), "boundary": (dict, _NULL), "rates": (dict, _NULL)},
+    "verdict": {
+        "prediction": (str,),
+        "quantity": (str,),
+        "verdict": (str,),
+        "measured": (*_NUMBER, str, _NULL),
+        "says": (str,),
+    },
+    "rollback": {"to": (dict,), "returns_to": (str,), "says": (str,)},
+}
+VERDICTS = ("held", "killed", "void", "open")
+_COMMON: t.Mapping[str, tuple[type, ...]] = {
+    "schema": (str,),
+    "id": (str,),
+    "at": (str,),
+    "host": (str,),
+    "service": (str,),
+    "kind": (str,),
+    "attempt": (str, _NULL),
+}
+_AT = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
+_ID = re.compile(r"^[0-9a-f]{12}$")
+
+
+def canonical(value: t.Any) -> str:
+    """JSON that is the same text for the same value: sorted, without blanks, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _id_of(value: t.Mapping[str, t.Any]) -> str:
+    rest = {name: item for name, item in value.items() if name != "id"}
+    return hashlib.sha256(canonical(rest).encode("ascii")).hexdigest()[:12]
+
+
+def entry(kind: str, host: str, service: str, attempt: str | None, **fields: t.Any) -> dict[str, t.Any]:
+    """A checked entry of the record, stamped with the present second (UTC) and its id.
+
+    ``attempt`` ties the lines of one plan together. Raises RadianceError ``record_invalid``.
+    """
+    now = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017  datetime.UTC is 3.11's
+    value: dict[str, t.Any] = {
+        "schema": SCHEMA,
+        "at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "host": host,
+        "service": service,
+        "kind": kind,
+        "attempt": attempt,
+        **fields,
+    }
+    value["id"] = _id_of(value)
+    check(value)
+    return value
+
+
+def check(value: t.Any) -> None:
+    """Raise RadianceError ``record_invalid`` unless the value is a line of the record. Never quotes a field's text."""
+    if not isinstance(value, dict):
+        raise RadianceError("A line of the record is a JSON object.", code="record_invalid")
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in FIELDS:
+        raise RadianceError(
+            f"{kind!r} is not a kind of record entry. There are {', '.join(FIELDS)}.", code="record_invalid"
+        )
+    wanted = {**_COMMON, **FIELDS[kind]}
+    wrong = [f"no field {name}" for name in wanted if name not in value]
+    wrong += [f"an unknown field {name}" for name in value if name not in wanted]
+    wrong += [f"{name} of another type" for name in value if name in wanted and not _is(value[name], wanted[name])]
+    if not wrong:
+        wrong += _wrong_words(value)
+    if wrong:
+        raise RadianceError(f"A record entry of kind {kind} has {'; '.join(sorted(wrong))}.", code="record_invalid")
+
+
+def _is(value: t.Any, types: tuple[type, ...]) -> bool:
+    # True is an int to Python, but not a number of the record.
+    if isinstance(value, bool):
+        return bool in types
+    return isinstance(value, types)
+
+
+def _wrong_words(value: t.Mapping[str, t.Any]) -> list[str]:
+    wrong = []
+    if value["schema"] != SCHEMA:
+        wrong.append(f"a schema that is not {SCHEMA}")
+    if not _AT.match(value["at"]):
+        wrong.append("an `at` that is not a UTC time like 2026-10-13T09:30:00Z")
+    if not _ID.match(value["id"]):
+        wrong.append("an id that is not 12 hexadecimal digits")
+    elif value["id"] != _id_of(value):
+        wrong.append("an id that does not belong to its content")
+    if value["kind"] == "verdict" and value["verdict"] not in VERDICTS:
+        wrong.append(f"a verdict that is none of {', '.join(VERDICTS)}")
+    return wrong
+
+
+def scan(text: str) -> tuple[list[dict[str, t.Any]], list[str]]:
+    """The valid entries in a record's text, and a sentence for each line that is none (a torn write, an edit)."""
+    entries: list[dict[str, t.Any]] = []
+    reports: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+            check(value)
+        except ValueError:
+            reports.append(f"line {number} of the record is not JSON (a write that was cut?) and was passed over")
+        except RadianceError as error:
+            reports.append(f"line {number} of the record was passed over: {error.text}")
+        else:
+            entries.append(value)
+    return entries, reports
+
+
+def read(path: str) -> list[dict[str, t.Any]]:
+    """The valid entries of a record in their order; an absent file has none."""
+    return read_with_reports(path)[0]
+
+
+def read_with_reports(path: str) -> tuple[list[dict[str, t.Any]], list[str]]:
+    """As read, with a sentence for each line that was passed over."""
+    try:
+        with open(path, "rb") as handle:
+            content = handle.read()
+    except FileNotFoundError:
+        return [], []
+    return scan(content.decode("utf-8", "replace"))
+
+
+def missing(
+    present: t.Sequence[t.Mapping[str, t.Any]], entries: t.Sequence[dict[str, t.Any]]
+) -> list[dict[str, t.Any]]:
+    """Those of ``entries`` whose id is not among ``present``, each once, in their order."""
+    known = {value["id"] for value in present}
+    out = []
+    for value in entries:
+        if value["id"] not in known:
+            known.add(value["id"])
+            out.append(value)
+    return out
+
+
+def append(path: str, entries: t.Sequence[dict[str, t.Any]]) -> list[str]:
+    """Append the entries that are not there yet, under a lock and synced to the disk. The folder must exist.
+
+    Returns sentences about lines that were found broken. A last line that was cut (no newline) is closed first, so
+    that it costs one line and not two. Every entry is checked before the first is written.
+    """
+    for value in entries:
+        check(value)
+    if not entries:
+        return []
+    existed = os.path.exists(path)
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        content = _read_all(handle)
+        present, reports = scan(content.decode("utf-8", "replace"))
+        new = missing(present, entries)
+        if new:
+            closing = "\n" if content and not content.endswith(b"\n") else ""
+            _write_all(handle, (closing + "".join(canonical(value) + "\n" for value in new)).encode("ascii"))
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+    if not existed:
+        _sync_folder(os.path.dirname(os.path.abspath(path)))
+    return reports
+
+
+def _read_all(handle: int) -> bytes:
+    os.lseek(handle, 0, os.SEEK_SET)
+    parts: list[bytes] = []
+    while True:
+        part = os.read(handle, 1 << 20)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def _sync_folder(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

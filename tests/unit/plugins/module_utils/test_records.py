@@ -1,0 +1,125 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record only grows, each line is checked, and a write that was cut costs one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+
+TO = {"weights_mib": 25844, "kv_mib": 5119}
+
+
+def planned(number: int = 0) -> dict[str, t.Any]:
+    return _records.entry("planned", "dankserver", "flashnext", "0123456789ab", plan={"n": number}, request={})
+
+
+def rolled_back() -> dict[str, t.Any]:
+    return _records.entry(
+        "rolled_back",
+        "dankserver",
+        "flashnext",
+        "0123456789ab",
+        to=TO,
+        tried=TO,
+        phase="referee",
+        says="settled 12.00 MiB free",
+        downtime_seconds=12.5,
+        serving=True,
+    )
+
+
+def test_an_entry_carries_its_stamp_and_an_id_of_its_content() -> None:
+    value = planned()
+    assert value["schema"] == "kvfleet.radiance/record/1"
+    assert value["at"].endswith("Z") and len(value["at"]) == 20
+    assert len(value["id"]) == 12
+    changed = {**value, "host": "another"}
+    with pytest.raises(RadianceError, match="does not belong"):
+        _records.check(changed)
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"plan": {}}, "no field request"),
+        ({"plan": {}, "request": {}, "extra": 1}, "unknown field extra"),
+        ({"plan": [], "request": {}}, "plan of another type"),
+    ],
+)
+def test_an_entry_of_another_shape_is_refused(fields: dict[str, t.Any], word: str) -> None:
+    with pytest.raises(RadianceError) as caught:
+        _records.entry("planned", "h", "s", None, **fields)
+    assert caught.value.code == "record_invalid"
+    assert word in caught.value.text
+
+
+def test_a_kind_and_a_verdict_are_words_of_the_list() -> None:
+    with pytest.raises(RadianceError, match="not a kind"):
+        _records.entry("resized", "h", "s", None)
+    with pytest.raises(RadianceError, match="a verdict that is none"):
+        _records.entry("verdict", "h", "s", None, prediction="p", quantity="q", verdict="fine", measured=1, says="")
+    with pytest.raises(RadianceError, match="serving of another type"):
+        _records.check({**rolled_back(), "serving": 1})
+
+
+def test_appending_adds_what_is_not_there(tmp_path: t.Any) -> None:
+    path = str(tmp_path / "records.jsonl")
+    first, second = planned(1), rolled_back()
+    assert _records.append(path, [first]) == []
+    assert _records.append(path, [first, second, second]) == []
+    assert _records.read(path) == [first, second]
+    assert (tmp_path / "records.jsonl").read_text().count("\n") == 2
+
+
+def test_nothing_is_written_when_one_entry_is_wrong(tmp_path: t.Any) -> None:
+    path = tmp_path / "records.jsonl"
+    with pytest.raises(RadianceError):
+        _records.append(str(path), [planned(), {"kind": "planned"}])
+    assert not path.exists()
+
+
+def test_a_torn_last_line_costs_itself_only_and_is_reported(tmp_path: t.Any) -> None:
+    path = tmp_path / "records.jsonl"
+    first, second = planned(1), planned(2)
+    _records.append(str(path), [first])
+    with path.open("a") as handle:
+        handle.write('{"schema":"kvfleet.rad')
+    reports = _records.append(str(path), [second])
+    assert len(reports) == 1 and "line 2" in reports[0]
+    assert _records.read(str(path)) == [first, second]
+
+
+def test_a_whole_last_line_without_newline_is_kept(tmp_path: t.Any) -> None:
+    path = tmp_path / "records.jsonl"
+    first, second = planned(1), planned(2)
+    path.write_text(_records.canonical(first))
+    assert _records.append(str(path), [second]) == []
+    assert _records.read(str(path)) == [first, second]
+
+
+def test_an_absent_record_is_empty(tmp_path: t.Any) -> None:
+    assert _records.read(str(tmp_path / "none.jsonl")) == []
+
+
+def test_writers_side_by_side_lose_nothing(tmp_path: t.Any) -> None:
+    path = tmp_path / "records.jsonl"
+    program = (
+        "import json,sys;"
+        "from ansible_collections.kvfleet.radiance.plugins.module_utils import _records as r;"
+        "[r.append(sys.argv[1], [r.entry('planned','h',sys.argv[2],None,plan={'n':n},request={})]) for n in range(20)]"
+    )
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", f"import sys; sys.path[:] = {json.dumps(sys.path)}; {program}", str(path), name]
+        )
+        for name in ("a", "b", "c")
+    ]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert len(_records.read(str(path))) == 60
