@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# The project's tests.
+#
+#   tests/run.sh            all parts, the quick ones first
+#   tests/run.sh PART ...   only these; `tests/run.sh --list` names them
+#
+# Needs git and Python 3.11 or newer; makes .venv and installs what requirements/ pins. Nothing outside the checkout is
+# changed but ansible-test's own cache in ~/.ansible. The last line is `N passed, N failed`: the tests that pytest counted,
+# and one for each other part. What a part printed is kept in .cache/tests/PART.log, and shown where it failed.
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cd "$root" || exit 2
+# shellcheck source=tests/parts.sh
+source tests/parts.sh
+
+LOGS=$CACHE/tests
+PARTS=(
+    shell ruff format yaml types changelog unit galaxy docs lint sanity units integration molecule rehearsal
+    next-unit next-sanity next-rehearsal
+)
+EXTRA_PARTS=(mutations)
+
+# limit PART: the seconds after which it is ended
+limit() {
+    case $1 in
+        rehearsal | units | mutations) echo 900 ;;
+        *) echo 600 ;;
+    esac
+}
+
+if [[ ${1:-} == --inner ]]; then # one part in a process of its own, so that a time limit can end it
+    "part_${2//-/_}"
+    exit
+fi
+if [[ ${1:-} == --list ]]; then
+    printf '%s\n' "${PARTS[@]}" "${EXTRA_PARTS[@]}"
+    exit 0
+fi
+
+wanted=("$@")
+(($#)) || wanted=("${PARTS[@]}")
+for part in "${wanted[@]}"; do
+    if [[ " ${PARTS[*]} ${EXTRA_PARTS[*]} " != *" $part "* ]]; then
+        echo "tests/run.sh: there is no part '$part'; --list names them" >&2
+        exit 2
+    fi
+done
+
+passed=0 failed=0 skipped=0
+broken=()
+
+# tally LOG: the sums of every closing line of pytest in it, as `passed failed skipped`
+tally() {
+    sed -e 's/\x1b\[[0-9;]*m//g' "$1" | awk '
+        / in [0-9.]+s/ && /[0-9] (passed|failed|error|errors|skipped)/ {
+            n = split($0, words, /[ ,=]+/)
+            for (i = 2; i <= n; i++) {
+                if (words[i] == "passed") passed += words[i - 1]
+                if (words[i] == "failed" || words[i] ~ /^errors?$/) failed += words[i - 1]
+                if (words[i] == "skipped") skipped += words[i - 1]
+            }
+        }
+        END { print passed + 0, failed + 0, skipped + 0 }'
+}
+
+# run PART: runs it under its time limit and adds what it counted to the sums
+run() {
+    local part=$1 log=$LOGS/$1.log began=$SECONDS status p=0 f=0 s=0 word
+    timeout --kill-after=20 "$(limit "$part")" bash tests/run.sh --inner "$part" >"$log" 2>&1 </dev/null
+    status=$?
+    read -r p f s < <(tally "$log")
+    if ((status == SKIPPED)); then
+        word=skipped s=$((s + 1))
+    elif ((status == 0)); then
+        word=passed
+        ((p + f + s)) || p=1
+    else
+        word=failed
+        ((f)) || f=1
+        ((status == 124)) && echo "stopped after its limit of $(limit "$part") seconds" >>"$log"
+        broken+=("$part")
+    fi
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    printf '%-16s %-8s %5d s   %d passed, %d failed, %d skipped\n' "$part" "$word" $((SECONDS - began)) "$p" "$f" "$s"
+    if [[ $word == failed ]]; then
+        printf -- '----- %s\n' "$part"
+        # What installs print is long, and seldom why a part failed.
+        grep -vE '^(Looking in|WARNING: Location|Collecting|Processing|Requirement already|Using cached| +(Downloading|Using cached|━))' \
+            "$log" | cut -c1-400 | tail -n 120
+        printf -- '----- end of %s\n' "$part"
+    elif [[ $word == skipped ]]; then
+        tail -n 1 "$log"
+    fi
+}
+
+mkdir -p "$LOGS"
+began=$SECONDS
+if ! set_up >"$LOGS/set-up.log" 2>&1 </dev/null; then
+    tail -n 60 "$LOGS/set-up.log"
+    echo "0 passed, 1 failed"
+    exit 1
+fi
+printf '%-16s %-8s %5d s\n' set-up 'done' $((SECONDS - began))
+for part in "${wanted[@]}"; do run "$part"; done
+printf 'in all %d s' $((SECONDS - began))
+if ((${#broken[@]})); then printf '; failed: %s' "${broken[*]}"; fi
+printf '\n%d passed, %d failed' "$passed" "$failed"
+if ((skipped)); then printf ', %d skipped' "$skipped"; fi
+printf '\n'
+((failed == 0))
