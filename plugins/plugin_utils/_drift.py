@@ -1,0 +1,84 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the fleet directory, the target's copy and the running process differ, by values, and in which direction."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _words
+
+Values = t.Optional[t.Mapping[str, str]]
+
+_SAYS = {
+    "fleet_differs": "{key} is {fleet} in the fleet directory, and {running} on the host, which runs it.",
+    "target_differs": "{key} is {target} in the host's copy; the fleet directory and the process have {running}.",
+    "not_restarted": "{key} is {target} in the host's copy, and the running process still has {running}.",
+    "all_differ": "{key} is {fleet} in the fleet directory, {target} in the host's copy and {running} in the process.",
+}
+
+
+def drift(fleet: Values, target: Values, flags: Values, record: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    """Compare the env of the fleet directory, the env on the target and the flags of the running process.
+
+    Each of the first three is None where it does not exist or cannot be read. Returns ``{findings, explained, says}``:
+    ``findings`` [{name, fleet, target, running, direction, says}] with direction fleet_differs, target_differs,
+    not_restarted or all_differ; ``explained`` whether a switch on record accounts for all of them (the controller
+    ended before it wrote the fleet directory), so that they complete themselves; ``says`` the reason then.
+    """
+    keys = list(dict.fromkeys([*(fleet or {}), *(target or {})]))
+    findings = []
+    for key in keys:
+        values = {
+            "fleet": None if fleet is None else fleet.get(key, ""),
+            "target": None if target is None else target.get(key, ""),
+            # The image is the runtime's to know; a process has no flag for it.
+            "running": None if flags is None or key == "IMAGE" else flags.get(_files.flag_of(key), ""),
+        }
+        direction = _direction(values["fleet"], values["target"], values["running"])
+        if direction:
+            shown = {name: _words.UNKNOWN if value is None else value or "absent" for name, value in values.items()}
+            if values["running"] is None:
+                shown["running"] = shown["target"]
+            findings.append(
+                {"name": key, **values, "direction": direction, "says": _SAYS[direction].format(key=key, **shown)}
+            )
+    says = _explanation(findings, record)
+    return {"findings": findings, "explained": bool(says), "says": says}
+
+
+def _direction(fleet: str | None, target: str | None, running: str | None) -> str:
+    known = [value for value in (fleet, target, running) if value is not None]
+    if len(set(known)) <= 1:
+        return ""
+    if running is None or target is None or fleet is None:
+        return "not_restarted" if fleet is None else "fleet_differs"
+    if target == running:
+        return "fleet_differs"
+    if fleet == running:
+        return "target_differs"
+    return "not_restarted" if fleet == target else "all_differ"
+
+
+def _explanation(findings: t.Sequence[t.Mapping[str, t.Any]], record: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    """Why the fleet directory is behind: the last switch on record, if it accounts for every finding."""
+    if not findings or any(item["direction"] != "fleet_differs" for item in findings):
+        return ""
+    switched = next((e for e in reversed(record) if e["kind"] in ("switched", "rolled_back")), None)
+    if switched is None or switched["kind"] != "switched":
+        return ""
+    planned = next(
+        (e for e in reversed(record) if e["kind"] == "planned" and e["attempt"] == switched["attempt"]), None
+    )
+    if planned is None:
+        return ""
+    before, after = planned["plan"]["from"], switched["to"]
+    names = {key: name for name, key in _words.ENV_OF.items()}
+    for item in findings:
+        name = names.get(item["name"])
+        if name is None or str(before.get(name)) != item["fleet"] or str(after.get(name)) != item["running"]:
+            return ""
+    return (
+        f"The switch of {switched['at']} (record {switched['id']}) put {_words.pair(after)} MiB there, and the fleet "
+        "directory was not written after it. It is written now."
+    )

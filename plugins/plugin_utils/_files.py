@@ -1,0 +1,141 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a service: their names, the values of its env, and the gates that the rendered files must pass."""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
+
+# A file that holds these words is ours to write. Markdown files hold them in the comments around a block.
+MARKER = "kvfleet.radiance: managed"
+
+_NAMES = {
+    "env": "scripts/{name}.env",
+    "serve": "scripts/serve-{name}.sh",
+    "bats": "tests/{name}.bats",
+    "record": "records/{name}.jsonl",
+    "runbook": "docs/runbooks/{name}.md",
+    "agents": "AGENTS.md",
+    "llms": "llms.txt",
+    "log": "docs/log.md",
+}
+DOCS = ("runbook", "agents", "llms", "log")
+
+
+def file_names(service: t.Mapping[str, t.Any], host: str) -> dict[str, str]:
+    """Path of each file of a service, relative to the fleet directory (and, for env and serve, to the target's).
+
+    ``per_host`` puts the host's name after the service's; ``paths`` maps single files to a fleet's own names.
+    Raises RadianceError ``path_unfit`` for a path that leaves the directory.
+    """
+    name = f"{service['name']}.{host}" if service.get("per_host") else str(service["name"])
+    names = {kind: pattern.format(name=name) for kind, pattern in _NAMES.items()}
+    for kind, path in (service.get("paths") or {}).items():
+        if kind not in names:
+            raise RadianceError(f"paths names a file {kind!r}. The files are {', '.join(names)}.", code="path_unfit")
+        names[kind] = str(path)
+    for kind, path in names.items():
+        if posixpath.isabs(path) or posixpath.normpath(path).startswith("..") or not path:
+            raise RadianceError(
+                f"The path of {kind} is {path!r}. It must lie inside the fleet directory.", code="path_unfit"
+            )
+    return names
+
+
+def env_file(text: str) -> dict[str, t.Any]:
+    """An env as read strictly: ``{values, errors: [{line, text}], managed}``."""
+    env = _env_file.read_env(text)
+    errors = [{"line": error.line, "text": error.text} for error in env.errors]
+    return {"values": env.values, "errors": errors, "managed": MARKER in text}
+
+
+def key_of(flag: str) -> str:
+    """The env key of an engine flag: ``host-pool-mib`` is HOST_POOL_MIB."""
+    return flag.replace("-", "_").upper()
+
+
+def flag_of(key: str) -> str:
+    """The engine flag of an env key: VRAM_KV_MIB is ``vram-kv-mib``."""
+    return key.replace("_", "-").lower()
+
+
+def declared_flags(service: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """Further engine flags that a service states, the address that it binds first."""
+    flags = {"host": str(service.get("host") or "127.0.0.1")}
+    flags.update({str(flag): str(value) for flag, value in (service.get("flags") or {}).items()})
+    return flags
+
+
+def env_values(
+    service: t.Mapping[str, t.Any],
+    to: t.Mapping[str, t.Any],
+    in_force: t.Mapping[str, str] | None = None,
+    host_pool_mib: t.Any = None,
+) -> dict[str, str]:
+    """The values of the env: the pair and shape of ``to``, then identity (image, model, port) and further flags.
+
+    What is not pair or shape stays as the env in force has it: changing it is not a resize. ``host_pool_mib`` is the
+    one flag that a resize may move.
+    """
+    values = {key: str(to[name]) for name, key in _words.ENV_OF.items() if to.get(name) is not None}
+    identity = {"IMAGE": service.get("image"), "MODEL": service["model"], "PORT": service["port"]}
+    identity.update({key_of(flag): value for flag, value in declared_flags(service).items()})
+    for key, value in identity.items():
+        if value is not None:
+            values[key] = (in_force or {}).get(key, str(value))
+    if host_pool_mib not in (None, ""):
+        values["HOST_POOL_MIB"] = str(host_pool_mib)
+    return values
+
+
+def identity_notes(service: t.Mapping[str, t.Any], in_force: t.Mapping[str, str]) -> list[str]:
+    """Sentences on what the inventory declares otherwise than the env in force has it."""
+    wanted = env_values(service, {})
+    return [
+        f"{key} is {in_force[key]} in the env and {value} in the inventory. Changing it is no resize: it stays."
+        for key, value in wanted.items()
+        if key in in_force and in_force[key] != value and key != "HOST_POOL_MIB"
+    ]
+
+
+def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any] | None = None) -> list[str]:
+    """What is wrong with a rendered env: sentences, none when all its gates hold.
+
+    It must read strictly, hold exactly the pair and shape asked for, keep the pair at or under the ceiling less the
+    reserve, and the pool at or over the contract (unless that gate was accepted with a reason, or failed before).
+    """
+    env = _env_file.read_env(text)
+    out = [f"line {error.line}: {error.text}" for error in env.errors]
+    for name, key in _words.ENV_OF.items():
+        if to.get(name) is not None and env.values.get(key) != str(to[name]):
+            out.append(f"{key} is {env.values.get(key)!r} in the rendered env, and the plan has {to[name]!r}.")
+    if MARKER not in text:
+        out.append("the marker of a managed file is not in the rendered env.")
+    if out or plan is None or to.get("weights_mib") is None:
+        return out
+    ceiling, contract = plan.get("ceiling"), plan.get("contract")
+    total = int(env.values["VRAM_WEIGHTS_MIB"]) + int(env.values["VRAM_KV_MIB"])
+    if ceiling and plan.get("restart"):
+        bound = ceiling["mib"] - ceiling["reserve_mib"]
+        if total > bound:
+            out.append(
+                f"the pair is {total:,} MiB in the rendered env, over the {bound:,.2f} MiB that the plan allows."
+            )
+    if contract and gate_applies(plan, "pool_meets_contract"):
+        needed = contract["needed_mib"]
+        if int(env.values["VRAM_KV_MIB"]) < math.floor(needed):
+            out.append(
+                f"the pool is {env.values['VRAM_KV_MIB']} MiB in the rendered env, under the contract's {needed:,.2f}."
+            )
+    return out
+
+
+def gate_applies(plan: t.Mapping[str, t.Any], name: str) -> bool:
+    """Whether a gate is among a plan's and held without being accepted: only then a file can be held to it."""
+    return any(gate["name"] == name and gate["holds"] and not gate.get("accepted") for gate in plan["gates"])

@@ -1,0 +1,137 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the record of a service says: which plan made the pair, how its predictions fared, where a way back leads."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
+
+Entry = t.Mapping[str, t.Any]
+
+
+def record_entry(
+    fields: t.Mapping[str, t.Any], kind: str, host: str, service: str, attempt: str | None = None
+) -> dict[str, t.Any]:
+    """A line of the record with its stamp and id. Raises RadianceError ``record_invalid``."""
+    return _records.entry(kind, host, service, attempt, **fields)
+
+
+def _attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
+    """The record cut into attempts: each starts at a ``planned`` line; what comes before the first is left out."""
+    out: list[list[Entry]] = []
+    for entry in record:
+        if entry["kind"] == "planned":
+            out.append([entry])
+        elif out:
+            owner = next((group for group in reversed(out) if group[0]["attempt"] == entry["attempt"]), None)
+            if owner is not None:
+                owner.append(entry)
+    return out
+
+
+def _ended(attempt: t.Sequence[Entry]) -> Entry | None:
+    """How an attempt ended: its last switched or rolled_back line."""
+    return next((entry for entry in reversed(attempt) if entry["kind"] in ("switched", "rolled_back")), None)
+
+
+def _judged(attempt: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
+    """The predictions of an attempt, each with its last verdict (open where there is none)."""
+    verdicts = {entry["prediction"]: entry for entry in attempt if entry["kind"] == "verdict"}
+    out = []
+    for prediction in attempt[0]["plan"]["predictions"]:
+        entry = verdicts.get(prediction["id"])
+        out.append(
+            {
+                **prediction,
+                "verdict": entry["verdict"] if entry else "open",
+                "measured": entry["measured"] if entry else None,
+                "says": entry["says"] if entry else "",
+            }
+        )
+    return out
+
+
+def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entry | None = None) -> dict[str, t.Any]:
+    """What the record tells about the pair in force.
+
+    ``making`` is the planned line of a plan that is about to run: files that are rendered for it speak of it.
+
+    Returns ``{made, predictions, failed, stated, outage_seconds, tried}``: ``made`` the planned line of the attempt
+    that put ``pair`` there (None: it was taken over as found), ``predictions`` its predictions with their verdicts,
+    ``failed`` the attempts after it that were rolled back ([{at, to, phase, says, predictions}], only what was not
+    held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last restart on record.
+    """
+    attempts = _attempts(record)
+    made: list[Entry] | None = None
+    failed: list[dict[str, t.Any]] = []
+    for attempt in attempts:
+        ended = _ended(attempt)
+        if ended is None:
+            continue
+        if ended["kind"] == "switched":
+            made, failed = attempt, []
+        else:
+            failed.append(
+                {
+                    "at": ended["at"],
+                    "to": ended["tried"],
+                    "phase": ended["phase"],
+                    "says": ended["says"],
+                    "predictions": [item for item in _judged(attempt) if item["verdict"] not in ("held", "open")],
+                }
+            )
+    if made is not None and not _same_pair(made[0]["plan"]["to"], pair):
+        # Somebody else changed the pair since: the record explains another one.
+        made = None
+    if making is not None:
+        made, failed = [making], []
+    last = next((e for e in reversed(record) if e["kind"] in ("switched", "rolled_back")), None)
+    return {
+        "made": dict(made[0]) if made else None,
+        "predictions": _judged(made) if made else [],
+        "failed": failed,
+        "stated": bool(made and isinstance(made[0]["request"].get("pair"), dict)),
+        "outage_seconds": last["downtime_seconds"] if last else None,
+        "outage_at": last["at"] if last else None,
+    }
+
+
+def _same_pair(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool:
+    return all(str(one.get(name)) == str(other.get(name)) for name in _words.ENV_OF)
+
+
+def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
+    """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, returns_to, says}``.
+
+    ``previous`` is what ran before the last attempt that switched. An id names a switched or rolled_back line (what
+    ran after it), or a planned line (what ran before it). Raises RadianceError ``nothing_to_return_to``.
+    """
+    switched = [attempt for attempt in _attempts(record) if (_ended(attempt) or {}).get("kind") == "switched"]
+    if to == "previous":
+        if not switched:
+            raise RadianceError(
+                "The record holds no switch, so there is no previous pair to return to. State one: "
+                "-e weights_mib=… -e kv_mib=….",
+                code="nothing_to_return_to",
+            )
+        entry = switched[-1][0]
+        return _return_to(entry["plan"]["from"], entry)
+    for entry in record:
+        if entry["id"] == to and entry["kind"] in ("switched", "rolled_back") and entry["to"]:
+            return _return_to(entry["to"], entry)
+        if entry["id"] == to and entry["kind"] == "planned":
+            return _return_to(entry["plan"]["from"], entry)
+    ids = ", ".join(entry["id"] for entry in record if entry["kind"] in ("planned", "switched")) or "none"
+    raise RadianceError(
+        f"to={to} names no line of the record that holds a pair. There are: {ids}; or say to=previous.",
+        code="nothing_to_return_to",
+    )
+
+
+def _return_to(pair: t.Mapping[str, t.Any], entry: Entry) -> dict[str, t.Any]:
+    to = {name: pair.get(name) for name in _words.ENV_OF}
+    return {"to": to, "returns_to": entry["id"], "says": f"returning to {_words.pair(to)} of record {entry['id']}"}

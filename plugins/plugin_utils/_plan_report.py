@@ -1,0 +1,123 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A plan as a table that a person reads in one screen."""
+
+from __future__ import annotations
+
+import textwrap
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _words
+
+WIDTH = 118
+_LABEL = 10
+
+
+def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> list[str]:
+    """The lines of the table.
+
+    ``about`` has what a plan does not know: ``host``, ``service``, ``outage_seconds`` and ``outage_at`` (the last
+    restart on record, or None), ``cost`` of the probes ({seconds, tokens}, or None where none will run), ``undo`` (the
+    command), and ``notes`` (sentences).
+    """
+    lines = [_head(plan, about)]
+    if _shape_changes(plan):
+        lines += _row("shape", [f"{_words.shape(plan['from'])} → {_words.shape(plan['to'])}"])
+    else:
+        lines += _row("shape", [f"{_words.shape(plan['to'])}, stays"])
+    quoted = [f"“{line}”" for line in (plan.get("ceiling") or {}).get("lines", [])]
+    lines += _row("ceiling", _env_text.ceiling_words(plan) + quoted)
+    lines += _row("contract", _env_text.contract_words(plan))
+    lines += _row("gates", _gates(plan["gates"]), fold=False)
+    lines += _row("predicted", _predictions(plan["predictions"]), fold=False)
+    law = plan.get("law") or {}
+    if law.get("status", "none") != "none":
+        lines += _row("law", [law["says"]])
+    if plan["restart"]:
+        lines += _row("outage", [_outage(about)])
+        lines += _row("probes", [_cost(about.get("cost"))])
+        lines += _row("undo", [about["undo"]], fold=False)
+    lines += _row("options", [f"{item['name']}: {item['says']}{_how(item)}" for item in plan.get("options", [])])
+    lines += _row("note", [*plan.get("warnings", []), *about.get("notes", [])])
+    return lines
+
+
+def _head(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> str:
+    where = f"{about['service']} on {about['host']}"
+    if not plan["restart"]:
+        return f"{where}: nothing to change, {_words.pair(plan['to'])} MiB a card stays (slab + pool)"
+    return (
+        f"{where}: {_words.pair(plan['from'])} → {_words.pair(plan['to'])} MiB a card (slab + pool), one restart "
+        f"[{', '.join(plan['changes'])}]"
+    )
+
+
+def _shape_changes(plan: t.Mapping[str, t.Any]) -> bool:
+    return any(plan["from"].get(name) != plan["to"].get(name) for name in _words.SHAPE)
+
+
+def _row(label: str, texts: t.Sequence[str], fold: bool = True) -> list[str]:
+    out: list[str] = []
+    for text in texts:
+        text = _env_text.one_line(text) if fold else text
+        parts = (
+            textwrap.wrap(text, WIDTH - _LABEL - 4, break_long_words=False, break_on_hyphens=False) if fold else [text]
+        )
+        for part in parts or [""]:
+            first = f"  {label:<{_LABEL}}" if not out else " " * (_LABEL + 2)
+            out.append(f"{first}{part}".rstrip())
+    return out
+
+
+def _gates(gates: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
+    rows = []
+    for gate in gates:
+        state = "holds" if gate["holds"] else "accepted" if gate.get("accepted") else "FAILS"
+        says = gate["says"] if not gate.get("accepted") else f"{gate['says']} Accepted: {gate['accepted']}"
+        rows.append([state, gate["name"], _env_text.one_line(says)])
+    return [line for row in _words.table(rows, indent="") for line in _fold(row, rows)]
+
+
+def _fold(line: str, rows: t.Sequence[t.Sequence[str]]) -> list[str]:
+    """Wrap a table line under its last column."""
+    column = sum(max(len(row[n]) for row in rows) + 2 for n in range(2))
+    room = WIDTH - _LABEL - 2
+    head, tail = line[:column], line[column:]
+    parts = textwrap.wrap(tail, room - column, break_long_words=False, break_on_hyphens=False) or [""]
+    return [f"{head}{parts[0]}".rstrip(), *[" " * column + part for part in parts[1:]]]
+
+
+def _predictions(predictions: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
+    rows = [
+        [
+            item["id"],
+            _words.interval(item["low"], item["high"], item.get("unit")),
+            textwrap.shorten(_env_text.one_line(item.get("because") or ""), 66, placeholder=" …"),
+        ]
+        for item in predictions
+    ]
+    return _words.table(rows, indent="")
+
+
+def _outage(about: t.Mapping[str, t.Any]) -> str:
+    seconds = about.get("outage_seconds")
+    if seconds is None:
+        return "one load of the model; no restart of this service is on record to tell how long"
+    return f"about {seconds:,.0f} s, as the restart of {about.get('outage_at')} took"
+
+
+def _cost(cost: t.Mapping[str, t.Any] | None) -> str:
+    if not cost:
+        return "none will run"
+    return f"about {cost['seconds']:,.0f} s, and {cost['tokens']:,.0f} tokens that go through the caches"
+
+
+def _how(item: t.Mapping[str, t.Any]) -> str:
+    request = item.get("request")
+    if not request:
+        return ""
+    if isinstance(request, (list, tuple)):
+        return f" [{' '.join(str(word) for word in request)}]"
+    if isinstance(request, dict):
+        return " [" + " ".join(f"-e {name}={value}" for name, value in request.items()) + "]"
+    return f" [{request}]"

@@ -1,0 +1,154 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what a command asks and the inventory declares to the options of ``pair_plan``."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import SHAPE
+
+# What a command may ask, by its bare -e name.
+REQUEST = (
+    "service",
+    "max_num_seqs",
+    "max_model_len",
+    "kv_cache_dtype",
+    "num_speculative_tokens",
+    "weights_mib",
+    "kv_mib",
+    "host_pool_mib",
+    "backing",
+    "backing_reason",
+    "reserve_mib",
+    "reserve_reason",
+    "image",
+    "accept",
+    "fill",
+    "plan",
+    "plan_file",
+    "drift",
+    "probes",
+    "to",
+)
+_PASSED = ("min_gain_mib", "shape_margin_mib", "backing", "backing_reason", "reserve_mib", "reserve_reason", "accept")
+
+
+def truth(value: t.Any, name: str) -> bool:
+    """A yes or no from a command line, where everything is text. Raises RadianceError ``not_a_yes_or_no``."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in ("true", "yes", "on", "1"):
+        return True
+    if word in ("false", "no", "off", "0", ""):
+        return False
+    raise RadianceError(f"{name} is {value!r}. Write {name}=true or {name}=false.", code="not_a_yes_or_no")
+
+
+def pair_request(
+    service: t.Mapping[str, t.Any],
+    request: t.Mapping[str, t.Any],
+    *,
+    stated: bool = False,
+    applied: t.Mapping[str, t.Any] | None = None,
+) -> dict[str, t.Any]:
+    """The options of ``pair_plan`` (all but the ledger) for one service.
+
+    ``request`` is what the command asks (bare names), ``service`` what the inventory declares. A value of the command
+    goes before a declared one; what neither has stays as it runs. ``stated``: the pair in force was stated by a
+    command, so that a declared fill leaves it alone. ``applied``: the pair and shape of the fleet directory, which
+    stand in for a request where the command gives none (``drift=apply``).
+    """
+    asked = {name: value for name, value in request.items() if value not in (None, "")}
+    applied = applied or {}
+    options: dict[str, t.Any] = {}
+    shape = {}
+    for name in SHAPE:
+        for source in (asked, applied, service):
+            if source.get(name) not in (None, ""):
+                shape[name] = source[name]
+                break
+    if shape:
+        options["shape"] = shape
+    options["pair"] = _pair(service, asked, stated, applied)
+    if truth(asked.get("fill", False), "fill"):
+        options["min_gain_mib"] = 0
+    for name in _PASSED:
+        for source in (asked, service):
+            if source.get(name) not in (None, "", []) and name not in options:
+                options[name] = source[name]
+    if "host_pool_mib" in asked:
+        options["host_pool_mib"] = asked["host_pool_mib"]
+    if service.get("arms"):
+        options["arms"] = service["arms"]
+    return options
+
+
+def _pair(
+    service: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any], stated: bool, applied: t.Mapping[str, t.Any]
+) -> t.Any:
+    halves = {name: asked[name] for name in ("weights_mib", "kv_mib") if name in asked}
+    fill = truth(asked.get("fill", False), "fill")
+    if halves and fill:
+        raise RadianceError(
+            "fill=true and a stated pair were asked at once. Ask for one of them.", code="request_contradicts_itself"
+        )
+    if halves:
+        return halves
+    if fill:
+        return "fill"
+    if applied.get("weights_mib") and applied.get("kv_mib"):
+        return {"weights_mib": applied["weights_mib"], "kv_mib": applied["kv_mib"]}
+    if stated:
+        return "keep"
+    return service.get("pair") or "keep"
+
+
+def chosen(services: t.Sequence[t.Mapping[str, t.Any]], name: t.Any) -> list[t.Mapping[str, t.Any]]:
+    """The services that a command means: the one it names, or all. Raises RadianceError ``no_such_service``."""
+    if name in (None, ""):
+        return list(services)
+    found = [service for service in services if service.get("name") == name]
+    if not found:
+        known = ", ".join(str(service.get("name")) for service in services) or "none"
+        raise RadianceError(
+            f"service={name} is not declared on this host. Its endpoint_services are: {known}.", code="no_such_service"
+        )
+    return found
+
+
+def from_plan_file(content: t.Mapping[str, t.Any], host: str, service: str) -> dict[str, t.Any]:
+    """The item of a plan file for this host and service. Raises RadianceError ``not_in_plan_file``."""
+    for item in content.get("plans", []):
+        if item.get("host") == host and item.get("service") == service:
+            return dict(item)
+    there = ", ".join(f"{item.get('service')} on {item.get('host')}" for item in content.get("plans", [])) or "nothing"
+    raise RadianceError(
+        f"The plan file plans {there}, not {service} on {host}. Exactly what was reviewed runs, or nothing.",
+        code="not_in_plan_file",
+    )
+
+
+def confirm_plan(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The plan, if it is the one that was reviewed. Raises RadianceError where it is not.
+
+    ``plan_is_stale``: another boot runs than the one that the reviewed plan was made from. ``plan_differs``: the same
+    boot, and yet another plan (an edited file, another release of this collection).
+    """
+    before = reviewed["plan"]
+    if before.get("fingerprint") != plan["fingerprint"]:
+        raise RadianceError(
+            f"The reviewed plan was made from boot {before.get('fingerprint')}, and boot {plan['fingerprint']} runs "
+            "now: the service was restarted since. Nothing was changed. Write a new plan with plan.yml.",
+            code="plan_is_stale",
+        )
+    different = sorted(name for name in {*before, *plan} if before.get(name) != plan.get(name))
+    if different:
+        raise RadianceError(
+            f"The reviewed plan and the one that its request gives now differ in: {', '.join(different)}. "
+            "Nothing was changed. Write a new plan with plan.yml.",
+            code="plan_differs",
+        )
+    return dict(plan)

@@ -1,0 +1,66 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Numbers and pairs in the words that a person reads: thousands commas, units, one sign for an unknown."""
+
+from __future__ import annotations
+
+import typing as t
+
+UNKNOWN = "–"
+
+# The pair and the shape: the order in which they are shown, and the name that each has in the env.
+SHAPE = ("max_num_seqs", "max_model_len", "kv_cache_dtype", "num_speculative_tokens")
+ENV_OF = {
+    "weights_mib": "VRAM_WEIGHTS_MIB",
+    "kv_mib": "VRAM_KV_MIB",
+    "max_num_seqs": "MAX_NUM_SEQS",
+    "max_model_len": "MAX_MODEL_LEN",
+    "kv_cache_dtype": "KV_CACHE_DTYPE",
+    "num_speculative_tokens": "NUM_SPECULATIVE_TOKENS",
+}
+
+
+def number(value: t.Any) -> str:
+    """`30969` as 30,969, `30969.05` as 30,969.05, a whole float without decimals, text as it is, None as –."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,.2f}"
+    return f"{int(value):,}"
+
+
+def pair(to: t.Mapping[str, t.Any]) -> str:
+    """The pair, slab first: `25,844 + 5,119`."""
+    if to.get("weights_mib") is None and to.get("kv_mib") is None:
+        return "a pair that the engine splits itself"
+    return f"{number(to.get('weights_mib'))} + {number(to.get('kv_mib'))}"
+
+
+def shape(to: t.Mapping[str, t.Any]) -> str:
+    """The shape: `3 x 200,000 tokens, fp8, speculation depth 2`."""
+    return (
+        f"{number(to.get('max_num_seqs'))} x {number(to.get('max_model_len'))} tokens, "
+        f"{to.get('kv_cache_dtype') or UNKNOWN}, speculation depth {number(to.get('num_speculative_tokens'))}"
+    )
+
+
+def interval(low: t.Any, high: t.Any, unit: str | None) -> str:
+    """What a prediction says: one number where both ends agree, else `low to high`, with its unit."""
+    text = number(low) if low == high else f"{number(low)} to {number(high)}"
+    return f"{text} {unit}".rstrip() if unit else text
+
+
+def table(rows: t.Sequence[t.Sequence[str]], indent: str = "  ") -> list[str]:
+    """Rows in columns that line up, no blanks at the end of a line."""
+    widths: list[int] = []
+    for row in rows:
+        for column, text in enumerate(row[:-1]):
+            widths.extend([0] * (column + 1 - len(widths)))
+            widths[column] = max(widths[column], len(text))
+    out = []
+    for row in rows:
+        cells = [text.ljust(widths[column]) if column < len(row) - 1 else text for column, text in enumerate(row)]
+        out.append((indent + "  ".join(cells)).rstrip())
+    return out
