@@ -18,9 +18,21 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from contract_files import MODULES, ROOT, argument_spec, module_strings, options_of
 
-KEYWORDS_BESIDE_A_MODULE = {
-    "become", "check_mode", "delegate_to", "loop", "loop_control", "name", "no_log", "register", "run_once", "vars", "when",
-}  # fmt: skip
+KEYWORDS_BESIDE_A_MODULE = set(
+    [
+        "become",
+        "check_mode",
+        "delegate_to",
+        "loop",
+        "loop_control",
+        "name",
+        "no_log",
+        "register",
+        "run_once",
+        "vars",
+        "when",
+    ]
+)
 SECRETS = {"api_key"}
 
 
