@@ -13,7 +13,7 @@ author:
 description:
   - A value that the command states goes before one that the inventory declares; what neither has stays as it
     runs.
-positional: _input, request, stated, applied
+positional: _input, request, stated, applied, back
 options:
   _input:
     description:
@@ -33,6 +33,10 @@ options:
   applied:
     description:
       - A pair and shape that stand in where the command asks for none.
+    type: dict
+  back:
+    description:
+      - What P(kvfleet.radiance.way_back#filter) returned; it is the whole request then.
     type: dict
 """
 

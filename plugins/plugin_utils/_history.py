@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
 
@@ -16,7 +16,12 @@ Entry = t.Mapping[str, t.Any]
 def record_entry(
     fields: t.Mapping[str, t.Any], kind: str, host: str, service: str, attempt: str | None = None
 ) -> dict[str, t.Any]:
-    """A line of the record with its stamp and id. Raises RadianceError ``record_invalid``."""
+    """A line of the record with its stamp and id. Raises RadianceError ``record_invalid``.
+
+    A planned line without ``attempt`` gets the one of its plan.
+    """
+    if kind == "planned" and not attempt:
+        attempt = _plan.attempt_id(fields["plan"])
     return _records.entry(kind, host, service, attempt, **fields)
 
 

@@ -32,6 +32,7 @@ REQUEST = (
     "probes",
     "to",
 )
+SOFT_GATES = ("pool_meets_contract", "rows_within_exact_wire", "chunk_within_interval", "headroom_kept")
 _PASSED = ("min_gain_mib", "shape_margin_mib", "backing", "backing_reason", "reserve_mib", "reserve_reason", "accept")
 
 
@@ -53,14 +54,25 @@ def pair_request(
     *,
     stated: bool = False,
     applied: t.Mapping[str, t.Any] | None = None,
+    back: t.Mapping[str, t.Any] | None = None,
 ) -> dict[str, t.Any]:
     """The options of ``pair_plan`` (all but the ledger) for one service.
 
     ``request`` is what the command asks (bare names), ``service`` what the inventory declares. A value of the command
     goes before a declared one; what neither has stays as it runs. ``stated``: the pair in force was stated by a
     command, so that a declared fill leaves it alone. ``applied``: the pair and shape of the fleet directory, which
-    stand in for a request where the command gives none (``drift=apply``).
+    stand in for a request where the command gives none (``drift=apply``). ``back``: what ``way_back`` returned; it is
+    the whole request then, with every soft gate accepted, because it ran before.
     """
+    measured = {name: service[name] for name in ("arms", "stack") if service.get(name)}
+    if back:
+        to = back["to"]
+        return {
+            "shape": {name: to[name] for name in SHAPE if to.get(name) is not None},
+            "pair": {name: to[name] for name in ("weights_mib", "kv_mib")},
+            "accept": [{"gate": gate, "reason": back["says"]} for gate in SOFT_GATES],
+            **measured,
+        }
     asked = {name: value for name, value in request.items() if value not in (None, "")}
     applied = applied or {}
     options: dict[str, t.Any] = {}
@@ -81,9 +93,7 @@ def pair_request(
                 options[name] = source[name]
     if "host_pool_mib" in asked:
         options["host_pool_mib"] = asked["host_pool_mib"]
-    if service.get("arms"):
-        options["arms"] = service["arms"]
-    return options
+    return {**options, **measured}
 
 
 def _pair(

@@ -1,0 +1,63 @@
+# Copyright: kvfleet.radiance maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: env_file
+short_description: Read an env file on the controller strictly
+version_added: 0.1.0
+author:
+  - kvfleet.radiance maintainers
+description:
+  - Takes only what a shell, systemd and podman read alike. Anything else is listed with its line, and gives no value.
+  - A file that does not exist is no error. It has V(exists=false) and no values.
+options:
+  _terms:
+    description:
+      - Paths of env files on the controller.
+    type: list
+    elements: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show the pool that the fleet directory declares
+  ansible.builtin.debug:
+    msg: "{{ lookup('kvfleet.radiance.env_file', path)['values'].VRAM_KV_MIB }}"
+  vars:
+    path: "{{ endpoint_fleet_dir }}/scripts/flashnext.env"
+"""
+
+RETURN = r"""
+_list:
+  description:
+    - For each path a dictionary with V(path), V(exists), V(values) (name to value), V(errors) (each with V(line) and
+      V(text)), and V(managed) (whether the file carries our marker).
+  type: list
+  elements: dict
+"""
+
+import pathlib
+import typing as t
+
+from ansible.plugins.lookup import LookupBase
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import env_file
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]
+    """The env_file lookup."""
+
+    def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
+        """One dictionary a path."""
+        self.set_options(var_options=variables, direct=kwargs)
+        return [_read(str(term)) for term in terms]
+
+
+def _read(path: str) -> dict[str, t.Any]:
+    try:
+        content = pathlib.Path(path).expanduser().read_bytes()
+    except FileNotFoundError:
+        return {"path": path, "exists": False, "values": {}, "errors": [], "managed": False}
+    return {"path": path, "exists": True, **env_file(content.decode("utf-8", "surrogateescape"))}

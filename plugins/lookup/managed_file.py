@@ -1,0 +1,60 @@
+# Copyright: kvfleet.radiance maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: managed_file
+short_description: Tell whether files on the controller are there, and whether they are ours
+version_added: 0.1.0
+author:
+  - kvfleet.radiance maintainers
+description:
+  - A file that exists without our marker belongs to somebody else and is never overwritten.
+options:
+  _terms:
+    description:
+      - Paths on the controller.
+    type: list
+    elements: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Stop at a file that is not ours
+  ansible.builtin.assert:
+    that: not (lookup('kvfleet.radiance.managed_file', path)).foreign
+"""
+
+RETURN = r"""
+_list:
+  description:
+    - For each path a dictionary with V(path), V(exists), V(managed), V(foreign) (there, and not ours) and V(text).
+  type: list
+  elements: dict
+"""
+
+import pathlib
+import typing as t
+
+from ansible.plugins.lookup import LookupBase
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import MARKER
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]
+    """The managed_file lookup."""
+
+    def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
+        """One dictionary a path."""
+        self.set_options(var_options=variables, direct=kwargs)
+        return [_read(str(term)) for term in terms]
+
+
+def _read(path: str) -> dict[str, t.Any]:
+    try:
+        text = pathlib.Path(path).expanduser().read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return {"path": path, "exists": False, "managed": False, "foreign": False, "text": ""}
+    managed = MARKER in text
+    return {"path": path, "exists": True, "managed": managed, "foreign": not managed, "text": text}
