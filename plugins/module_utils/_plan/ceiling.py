@@ -1,0 +1,110 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ceiling: the largest pair sum that a card can take, from that boot's own settled lines.
+
+``ceiling = settled free - floor + current pair sum``, a card each. Nothing else bounds it: what a management tool
+shows as free is neither this nor spare.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import math
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, Ledger, rounded
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Size, size_from_dict
+
+
+class CardCeiling(t.NamedTuple):
+    """One card's ceiling, MiB, with the roundings of every printed term, and the line it came from."""
+
+    card: int
+    mib: float
+    plus_minus_mib: float
+    free: Size
+    floor: Size
+    static_region: bool
+    line: str
+
+    @property
+    def low_mib(self) -> float:
+        """What the ceiling is at least, whatever the roundings hide."""
+        return rounded(self.mib - self.plus_minus_mib)
+
+
+class Ceiling(t.NamedTuple):
+    """All used cards. ``surest`` has the lowest lower bound (a fill's limit), ``lowest`` the lowest ceiling."""
+
+    cards: tuple[CardCeiling, ...]
+    pair_sum_mib: float
+    reserve_mib: int
+    reserve_reason: str | None
+
+    @property
+    def surest(self) -> CardCeiling:
+        """The binding card: nothing that keeps under its lower bound passes any card's ceiling."""
+        return min(self.cards, key=lambda card: (card.low_mib, card.mib, card.card))
+
+    @property
+    def lowest(self) -> CardCeiling:
+        """The card that a stated pair meets first."""
+        return min(self.cards, key=lambda card: (card.mib, card.low_mib, card.card))
+
+    def sure_limit_mib(self, margin_mib: int = 0) -> int:
+        """The largest whole pair sum that is clear of the roundings, the reserve and ``margin_mib``."""
+        return math.floor(rounded(self.surest.low_mib - self.reserve_mib - margin_mib))
+
+    def stated_limit_mib(self) -> float:
+        """Up to where a stated pair may go: the ceiling less the reserve."""
+        return rounded(self.lowest.mib - self.reserve_mib)
+
+    def as_dict(self) -> Json:
+        """The plan's ``ceiling``; ``mib`` is before the reserve, ``lines`` as printed, the binding card's first."""
+        binding = self.surest
+        others = [card.line for card in self.cards if card is not binding]
+        return {
+            "mib": binding.mib,
+            "plus_minus_mib": binding.plus_minus_mib,
+            "card": binding.card,
+            "settled_free_mib": rounded(binding.free.mib),
+            "floor_mib": rounded(binding.floor.mib),
+            "pair_sum_mib": rounded(self.pair_sum_mib),
+            "reserve_mib": self.reserve_mib,
+            "reserve_reason": self.reserve_reason,
+            "lines": [binding.line, *others],
+        }
+
+
+def read_ceiling(ledger: Ledger, weights: Size, kv: Size, *, reserve_mib: int, reserve_reason: str | None) -> Ceiling:
+    """The ceiling of every used card; an inexact pair's roundings are part of ``plus_minus_mib``.
+
+    Raises RadianceError ``no_settled_line`` where the ledger has none to compute from.
+    """
+    used = (ledger.get("devices") or {}).get("used") or []
+    settled = [row for row in ledger.get("settled") or [] if not used or row["card"] in used]
+    if not settled:
+        raise RadianceError(
+            "The ledger has no settled line, so there is nothing to compute a ceiling from. "
+            "Read the ledger of a boot that reached its listening line.",
+            code="no_settled_line",
+        )
+    pair_sum = weights.mib + kv.mib
+    pair_rounding = weights.plus_minus_mib + kv.plus_minus_mib
+    cards = []
+    for row in settled:
+        free, floor = size_from_dict(row["free"]), size_from_dict(row["floor"])
+        cards.append(
+            CardCeiling(
+                card=int(row["card"]),
+                mib=rounded(free.mib - floor.mib + pair_sum),
+                plus_minus_mib=rounded(free.plus_minus_mib + floor.plus_minus_mib + pair_rounding),
+                free=free,
+                floor=floor,
+                static_region=row.get("static_region") is not None,
+                line=str(row["line"]),
+            )
+        )
+    return Ceiling(tuple(cards), pair_sum, reserve_mib, reserve_reason)

@@ -1,0 +1,119 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The slab law: prefill speed over slab size, from measured arms, and only between them.
+
+Slab MiB is expert residency, so prefill follows it; how steeply, only measurements tell. The law interpolates
+linearly between the two arms that bracket a slab. It never reaches past the outermost arms, never reads a plateau into
+two points, and never mixes arms of another stack, cache dtype or prompt size.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import Arm
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, counted, mib, number, rounded
+
+# Two measurements of one configuration differ by up to this much: the published noise band.
+NOISE = 0.03
+_RELEASE = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+){2}(?![0-9.])")
+
+
+class Law(t.NamedTuple):
+    """What the arms say of one slab. ``tps`` is set only where ``status`` is inside."""
+
+    status: str
+    tps: float | None
+    says: str
+    prompt_tokens: int | None = None
+    stack: str | None = None
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the noise band, t/s."""
+        return None if self.tps is None else rounded(self.tps * (1 - NOISE))
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the noise band, t/s."""
+        return None if self.tps is None else rounded(self.tps * (1 + NOISE))
+
+    def as_dict(self) -> Json:
+        """The plan's ``law``."""
+        return {"status": self.status, "low": self.low, "high": self.high, "says": self.says}
+
+
+_RANK = {"none": 0, "too_few": 1, "outside": 2, "inside": 3}
+
+
+def slab_law(
+    arms: t.Sequence[Arm], weights_mib: float, dtype: str, *, stack: str | None = None, version: str | None = None
+) -> Law:
+    """The law at ``weights_mib`` for a cache of ``dtype``.
+
+    Arms whose ``stack`` is not ``stack`` (where that is given), or names another release than ``version``, are left
+    out. Of several series (stack, dtype, prompt size) that remain, the one that brackets the slab speaks, then the one
+    with more slabs, then the later one in the list.
+    """
+    series: dict[tuple[str | None, str | None, int | None], list[Arm]] = {}
+    for arm in arms:
+        if _comparable(arm, dtype, stack, version):
+            # An arm that is moved to the end of the dict keeps "the later one" simple to tell.
+            key = (arm.stack, arm.kv_cache_dtype, arm.prompt_tokens)
+            series[key] = [*series.pop(key, []), arm]
+    left_out = len(arms) - sum(len(members) for members in series.values())
+    note = f" ({counted(left_out, 'arm')} of another cache dtype or stack left out)" if left_out else ""
+    if not series:
+        return Law("none", None, f"No measured arm of {dtype} is known{note}, so prefill speed is not predicted.")
+    best: tuple[tuple[int, int], Law] | None = None
+    for (arm_stack, _dtype, prompt_tokens), members in series.items():
+        law = _of_series(members, weights_mib, note, prompt_tokens, arm_stack)
+        rank = (_RANK[law.status], len({arm.weights_mib for arm in members}))
+        if best is None or rank >= best[0]:
+            best = (rank, law)
+    assert best is not None
+    return best[1]
+
+
+def _comparable(arm: Arm, dtype: str, stack: str | None, version: str | None) -> bool:
+    if arm.kv_cache_dtype not in (None, dtype):
+        return False
+    if stack is not None and arm.stack != stack:
+        return False
+    releases = _RELEASE.findall(arm.stack or "")
+    return not (version and releases and version not in releases)
+
+
+def _of_series(
+    members: t.Sequence[Arm], weights_mib: float, note: str, prompt_tokens: int | None, stack: str | None
+) -> Law:
+    slabs = sorted({arm.weights_mib for arm in members})
+    rate = {slab: statistics.median(arm.prefill_tps for arm in members if arm.weights_mib == slab) for slab in slabs}
+    where = f" at prompts of {prompt_tokens:,} tokens" if prompt_tokens else ""
+    if len(slabs) < 2:
+        says = (
+            f"Only one slab, {mib(slabs[0])}, was measured{where}{note}: one point gives no slope, so "
+            "prefill is not predicted."
+        )
+        return Law("too_few", None, says, prompt_tokens, stack)
+    if not slabs[0] <= weights_mib <= slabs[-1]:
+        says = (
+            f"A slab of {mib(weights_mib)} is outside the measured arms, {mib(slabs[0])} to "
+            f"{mib(slabs[-1])}{where}{note}: "
+            "prefill is not predicted there."
+        )
+        return Law("outside", None, says, prompt_tokens, stack)
+    high = next(slab for slab in slabs if slab >= weights_mib)
+    low = high if high == weights_mib else slabs[slabs.index(high) - 1]
+    tps = rate[high] if low == high else rate[low] + (rate[high] - rate[low]) * (weights_mib - low) / (high - low)
+    between = (
+        f"was measured at {number(rate[high])} t/s"
+        if low == high
+        else f"lies between the arms {mib(low)} ({number(rate[low])} t/s) and {mib(high)} ({number(rate[high])} t/s)"
+    )
+    says = f"A slab of {mib(weights_mib)} {between}{where}{note}: {tps:,.0f} t/s ± {NOISE:.0%}."
+    return Law("inside", tps, says, prompt_tokens, stack)

@@ -1,0 +1,150 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the free VRAM could buy: named alternatives to what runs, each with the command arguments that get it.
+
+Every alternative is a fill (its shape's pool, the rest to the slab), passes its own gates, and is compared with what
+runs now and with a fill of the present shape: what looks free against today may be paid in prefill.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
+    kv_figures,
+    largest_context,
+    most_sequences,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Situation, judge
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import fill_pair
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import NO_KV_MODEL
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import Shape
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, counted, mib
+
+_CONTEXT_STEP = 1000
+
+
+def options(base: Situation) -> list[Json]:
+    """The alternatives to what runs; ``base.shape`` and ``base.pair`` are not read."""
+    now = base._replace(shape=base.running.shape, figures=base.running_figures or base.figures, pair=None)
+    if base.running_figures is None:
+        return []
+    found = []
+    filled = _candidate(now, now.running.shape, base.shape)
+    for name, shape in _shapes(now):
+        candidate = filled if shape == now.running.shape else _candidate(now, shape, base.shape)
+        if candidate is None or candidate.pair is None or candidate.pair[0] < 1:
+            continue
+        if shape == now.running.shape and candidate.pair[0] <= now.running.weights.mib:
+            continue
+        verdict = judge(candidate)
+        if verdict.blocked:
+            continue
+        found.append(
+            {
+                "name": name,
+                "to": shape.with_pair(*candidate.pair),
+                "says": _what(now.running.shape, shape) + " " + compared(candidate, filled.pair if filled else None),
+                "gates": verdict.gates,
+                "request": _arguments(now.running.shape, shape),
+            }
+        )
+    return found
+
+
+def filled_present(base: Situation) -> tuple[float, float] | None:
+    """The pair of a fill of the present shape; None where it has no room or its figures are not known."""
+    if base.running_figures is None:
+        return None
+    candidate = _candidate(base._replace(figures=base.running_figures), base.running.shape, base.shape)
+    return candidate.pair if candidate else None
+
+
+def compared(candidate: Situation, filled: tuple[float, float] | None) -> str:
+    """The candidate's slab against what runs and a fill of the present shape, with prefill where arms tell it."""
+    assert candidate.pair is not None
+    slab, running = candidate.pair[0], candidate.running.weights.mib
+    parts = [f"{_signed(slab - running)} against what runs{_prefill_change(candidate, running)}"]
+    if filled is not None and filled[0] != slab:
+        parts.append(
+            f"{_signed(slab - filled[0])} against a fill of the present shape{_prefill_change(candidate, filled[0])}"
+        )
+    return f"The slab is {mib(slab)}: " + ", ".join(parts) + "."
+
+
+def _shapes(now: Situation) -> t.Iterator[tuple[str, Shape]]:
+    """The present shape; one sequence more; what fits beside the running slab (sequences, context); the other dtype."""
+    shape, figures = now.running.shape, now.figures
+    margin = now.request.shape_margin_mib
+    pool = now.ceiling.sure_limit_mib(margin) - now.running.weights.mib - figures.alignment_mib
+    yield "fill", shape
+    yield "one_more_sequence", shape._replace(max_num_seqs=shape.max_num_seqs + 1)
+    most = most_sequences(figures, pool, shape)
+    if most > shape.max_num_seqs + 1:
+        yield "most_sequences", shape._replace(max_num_seqs=most)
+    trained = (now.ledger.get("model") or {}).get("trained_context")
+    longest = largest_context(figures, pool, shape)
+    if trained:
+        longest = min(longest, int(trained))
+    if longest != trained:
+        longest -= longest % _CONTEXT_STEP
+    if longest > shape.max_model_len:
+        yield "longest_context", shape._replace(max_model_len=longest)
+    other = {"fp8": "bf16", "bf16": "fp8"}.get(shape.kv_cache_dtype)
+    if other is not None:
+        yield f"{other}_cache", shape._replace(kv_cache_dtype=other)
+
+
+def _candidate(now: Situation, shape: Shape, wanted: Shape) -> Situation | None:
+    try:
+        model = now.request.kv_model if shape.same_cache(wanted) else NO_KV_MODEL
+        figures, _warnings = kv_figures(now.ledger, now.running.shape, shape, model, now.request.engine_version)
+        candidate = now._replace(shape=shape, figures=figures)
+        margin = now.request.shape_margin_mib if shape != now.running.shape else 0
+        return candidate._replace(pair=fill_pair(candidate, margin_mib=margin))
+    except RadianceError:
+        # No known figures, or no room: not an alternative.
+        return None
+
+
+def _what(running: Shape, shape: Shape) -> str:
+    if shape == running:
+        return (
+            f"{counted(shape.max_num_seqs, 'sequence')} of {shape.max_model_len:,} tokens as now, the rest "
+            "of the ceiling to the slab."
+        )
+    return (
+        f"{counted(shape.max_num_seqs, 'sequence')} of {shape.max_model_len:,} tokens in "
+        f"{shape.kv_cache_dtype}, all backed at once."
+    )
+
+
+def _arguments(running: Shape, shape: Shape) -> str:
+    changed = [
+        f"-e {name}={getattr(shape, name)}" for name in Shape._fields if getattr(shape, name) != getattr(running, name)
+    ]
+    return " ".join([*changed, "-e fill=true"])
+
+
+def _signed(value: float) -> str:
+    return ("+" if value >= 0 else "−") + mib(abs(value))
+
+
+def _prefill_change(candidate: Situation, slab_mib: float) -> str:
+    assert candidate.pair is not None
+    request, running = candidate.request, candidate.running.shape
+    if candidate.shape.kv_cache_dtype != running.kv_cache_dtype:
+        return ""
+    rates = [
+        slab_law(request.arms, slab, running.kv_cache_dtype, stack=request.stack, version=candidate.version)
+        for slab in (candidate.pair[0], slab_mib)
+    ]
+    same = rates[0].prompt_tokens == rates[1].prompt_tokens and rates[0].stack == rates[1].stack
+    if not same or rates[0].tps is None or not rates[1].tps:
+        return ""
+    change = rates[0].tps / rates[1].tps - 1
+    return f" ({'+' if change >= 0 else '−'}{abs(change):.0%} prefill)"

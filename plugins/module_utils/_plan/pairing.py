@@ -1,0 +1,114 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The choice of a pair: fill, keep, or as stated.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import math
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
+    Figures,
+    largest_context,
+    most_sequences,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Situation, pair_holds
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import NO_PAIR_FROM, Shape, at_least
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import rank_slots
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import mib, number
+
+
+class Choice(t.NamedTuple):
+    """The pair (None where the engine splits the card), and sentences about how it came out."""
+
+    pair: tuple[float, float] | None
+    warnings: tuple[str, ...] = ()
+
+
+def choose_pair(base: Situation) -> Choice:
+    """The pair that the request asks for; ``base.pair`` is not read.
+
+    Raises RadianceError ``contract_does_not_fit`` (a fill with no room for a slab), ``nothing_left`` (one half stated,
+    nothing left for the other), ``pair_not_exact`` (keep, with a restart, a pair that is only known rounded).
+    """
+    request, running = base.request, base.running
+    engine_splits = at_least(base.version, NO_PAIR_FROM)
+    as_runs = (running.weights.mib, running.kv.mib)
+    if request.pair == "stated":
+        return _stated(base)
+    if engine_splits and (request.pair == "fill" or not _was_stated(base)):
+        return Choice(
+            None, (f"Engine {base.version} splits the card itself: the plan states no pair, only the shape.",)
+        )
+    if request.pair == "keep":
+        return Choice(as_runs)
+    filled = fill_pair(base, margin_mib=request.shape_margin_mib if base.shape != running.shape else 0)
+    if base.shape != running.shape:
+        return Choice(filled)
+    gain = filled[0] - running.weights.mib
+    if gain < max(request.min_gain_mib, 1) and pair_holds(base._replace(pair=as_runs)):
+        said = (
+            f"A fill would gain {mib(gain)} of slab, less than min_gain_mib {request.min_gain_mib}: the "
+            "running pair stays."
+        )
+        return Choice(as_runs, (said,) if gain >= 1 else ())
+    return Choice(filled)
+
+
+def fill_pair(base: Situation, *, margin_mib: int) -> tuple[int, int]:
+    """The pool that the contract asks for, and the rest of the ceiling's lower bound to the slab."""
+    pool = math.ceil(base.figures.filled_mib(base.shape, base.request.backing) - 1e-6)
+    limit = base.ceiling.sure_limit_mib(margin_mib)
+    if pool >= limit:
+        raise RadianceError(_does_not_fit(base.figures, base.shape, pool, limit, base), code="contract_does_not_fit")
+    return min(limit - pool, _useful_slab_mib(base)), pool
+
+
+def _useful_slab_mib(base: Situation) -> int:
+    """Where every expert would be resident, so that a larger slab holds nothing more."""
+    running = base.running
+    ranks = rank_slots(base.ledger, running.weights)
+    if not ranks:
+        return 2**40
+    return max(math.ceil(running.weights.high_mib + (rank.pool_slots + 8) * rank.slot_mib[2]) for rank in ranks)
+
+
+def _stated(base: Situation) -> Choice:
+    request = base.request
+    weights, kv = request.weights_mib, request.kv_mib
+    if weights is not None and kv is not None:
+        return Choice((weights, kv))
+    limit = base.ceiling.sure_limit_mib(request.shape_margin_mib if base.shape != base.running.shape else 0)
+    given = weights if weights is not None else kv
+    assert given is not None
+    rest = limit - given
+    if rest < 1:
+        name, other = ("weights_mib", "kv_mib") if weights is not None else ("kv_mib", "weights_mib")
+        raise RadianceError(
+            f"{name} {number(given)} leaves nothing for {other}: the pair together can have {mib(limit)}, from "
+            f"{base.ceiling.surest.line!r}. State a smaller {name}.",
+            code="nothing_left",
+        )
+    return Choice((weights, rest) if weights is not None else (rest, given))
+
+
+def _was_stated(base: Situation) -> bool:
+    budget = base.ledger.get("budget") or {}
+    return budget.get("weights") == "stated" or budget.get("kv") == "stated"
+
+
+def _does_not_fit(figures: Figures, shape: Shape, pool: int, limit: int, base: Situation) -> str:
+    # What the card could back with no slab at all bounds the ways out; the slab that runs is the sensible end of them.
+    beside = max(0.0, limit - base.running.weights.mib - figures.alignment_mib)
+    return (
+        f"{shape.max_num_seqs:,} sequences of {shape.max_model_len:,} tokens ({shape.kv_cache_dtype}) need a pool of "
+        f"{mib(pool)}, and the pair together can have {mib(limit)}, from {base.ceiling.surest.line!r}. Beside "
+        "the slab that "
+        f"runs the pool can back {largest_context(figures, beside, shape):,} tokens for "
+        f"{shape.max_num_seqs:,} sequences, or "
+        f"{most_sequences(figures, beside, shape):,} sequences of {shape.max_model_len:,} tokens."
+    )

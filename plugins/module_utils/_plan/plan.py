@@ -1,0 +1,262 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan: a pure function of a ledger and a request.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.ceiling import read_ceiling
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures, kv_figures
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Finding, Situation, Verdict, judge
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.options import compared, filled_present, options
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import choose_pair
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import MEASURED_QUANTITIES, predict
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import NO_KV_MODEL, Request, read_request
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running, read_running
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import (
+    NO_PAIR_FROM,
+    SHAPE_NAMES,
+    Shape,
+    at_least,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, Ledger, mib
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
+
+SCHEMA = "kvfleet.radiance/plan/1"
+LEDGER_SCHEMA = "kvfleet.radiance/ledger/1"
+
+# A published sweep of an expert-offload engine on the same cards found garbage after long prompts at 122 MiB free and
+# clean answers from 162 MiB on.
+CLEAN_FREE_MIB = 162
+
+
+def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any]) -> Json:
+    """Plan a resize; ``request`` holds pair_plan's options but the ledger, as they were given.
+
+    Raises RadianceError: with ``result={"plan": plan}`` and the name of the first failed gate as its code where a gate
+    blocks and ``on_gate`` is fail; otherwise for what cannot be planned at all.
+    """
+    _require_complete(ledger)
+    asked = read_request(request)
+    running = read_running(ledger, asked.running)
+    shape = Shape(**{**running.shape._asdict(), **asked.shape})
+    ceiling = read_ceiling(
+        ledger, running.weights, running.kv, reserve_mib=asked.reserve_mib, reserve_reason=asked.reserve_reason
+    )
+    figures, warnings = kv_figures(ledger, running.shape, shape, asked.kv_model, asked.engine_version)
+    stack = _Stack(ledger, asked)
+    base = Situation(
+        ledger,
+        asked,
+        running,
+        _running_figures(ledger, running, shape, asked),
+        ceiling,
+        shape,
+        None,
+        figures,
+        stack.version,
+    )
+    choice = choose_pair(base)
+    warnings += choice.warnings
+    candidate = base._replace(pair=choice.pair)
+    changes = _changes(candidate, stack)
+    if changes and choice.pair == (running.weights.mib, running.kv.mib) and not running.exact:
+        raise RadianceError(
+            f"The running pair is only known as printed, {running.weights.text} + {running.kv.text}, and a "
+            "restart needs whole "
+            "MiB. State running.weights_mib and running.kv_mib, or plan with pair: fill.",
+            code="pair_not_exact",
+        )
+    verdict = judge(candidate, restart=bool(changes))
+    law = slab_law(
+        asked.arms,
+        choice.pair[0] if choice.pair else running.weights.mib,
+        shape.kv_cache_dtype,
+        stack=asked.stack,
+        version=stack.version,
+    )
+    if choice.pair is None:
+        law = law._replace(
+            status="none", tps=None, says="The engine splits the card itself: its slab is not known yet."
+        )
+    predictions = predict(candidate, law, stack=stack.text, stack_changes=bool(stack.changes))
+    warnings += [*stack.warnings(), *verdict.warnings, *_remarks(candidate, predictions, bool(changes))]
+    pool = None if choice.pair is None else choice.pair[1]
+    plan: Json = {
+        "schema": SCHEMA,
+        "from": running.shape.with_pair(running.weights.mib, running.kv.mib),
+        "to": shape.with_pair(*(choice.pair or (None, None))),
+        "changes": changes,
+        "restart": bool(changes),
+        "ceiling": ceiling.as_dict(),
+        "contract": figures.as_dict(shape, pool, asked.backing),
+        "gates": verdict.gates,
+        "options": [] if at_least(stack.version, NO_PAIR_FROM) else options(base),
+        "predictions": predictions,
+        "law": law.as_dict(),
+        "warnings": list(dict.fromkeys(warnings)),
+        "fingerprint": ledger.get("fingerprint"),
+    }
+    if verdict.blocked and asked.on_gate == "fail":
+        raise RadianceError(_refusal(verdict), code=verdict.blocked[0].name, result={"plan": plan})
+    return plan
+
+
+def attempt_id(plan: t.Mapping[str, t.Any]) -> str:
+    """The id of an attempt to carry out a plan: the same for the same boot and the same wanted pair and shape."""
+    text = json.dumps(
+        {"fingerprint": plan["fingerprint"], "to": plan["to"]}, sort_keys=True, separators=(",", ":"), ensure_ascii=True
+    )
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
+
+
+class _Stack:
+    """What will run after the plan: the engine version and image, and whether they are what runs now."""
+
+    def __init__(self, ledger: Ledger, request: Request) -> None:
+        self.running_version = (ledger.get("engine") or {}).get("version")
+        self.running_digest = (ledger.get("source") or {}).get("image_digest")
+        self.request = request
+        self.version: str | None = request.engine_version or (
+            None if self._differs(request.image_digest, self.running_digest) else self.running_version
+        )
+        self.digest: str | None = request.image_digest or self.running_digest
+        self.flags = ledger.get("flags") or {}
+
+    @staticmethod
+    def _differs(asked: str | None, running: str | None) -> bool:
+        return asked is not None and running is not None and asked != running
+
+    @property
+    def changes(self) -> list[str]:
+        """``engine_version`` and ``image_digest`` where they are known to differ from what runs."""
+        pairs = (
+            ("engine_version", self.request.engine_version, self.running_version),
+            ("image_digest", self.request.image_digest, self.running_digest),
+        )
+        return [name for name, asked, running in pairs if self._differs(asked, running)]
+
+    @property
+    def text(self) -> str | None:
+        """A prediction's ``stack``: what is known of version and digest."""
+        return " ".join(part for part in (self.version, self.digest) if part) or None
+
+    def warnings(self) -> list[str]:
+        """What a changed stack voids, and what could not be compared."""
+        said = []
+        for name, asked, running in (
+            ("engine_version", self.request.engine_version, self.running_version),
+            ("image_digest", self.request.image_digest, self.running_digest),
+        ):
+            if asked is not None and running is None:
+                said.append(f"{name} {asked} could not be compared with what runs: the ledger does not tell it.")
+        if self.changes:
+            said.append(
+                f"The stack changes ({', '.join(self.changes)}): this ledger is evidence of another stack. "
+                "Its ceiling, its "
+                f"contract and its slots may not carry over, and {', '.join(MEASURED_QUANTITIES)} are not predicted."
+            )
+        if "expert-vs-cache-ratio" in self.flags and at_least(self.version, (1, 1)):
+            said.append(f"--expert-vs-cache-ratio is gone since engine 1.1 and must not be passed to {self.version}.")
+        return said
+
+
+def _require_complete(ledger: Ledger) -> None:
+    if not isinstance(ledger, t.Mapping) or ledger.get("schema") != LEDGER_SCHEMA:
+        raise RadianceError(
+            f"The ledger's schema is not {LEDGER_SCHEMA}. Give what boot_ledger_info returns as ledger.",
+            code="ledger_unknown",
+        )
+    if ledger.get("status") != "complete":
+        reason = ledger.get("reason") or {}
+        because = f": {reason['text']}" if reason.get("text") else "."
+        raise RadianceError(
+            f"The ledger is {ledger.get('status')}, and a plan needs a complete one{because}",
+            code="ledger_not_complete",
+        )
+
+
+def _running_figures(ledger: Ledger, running: Running, shape: Shape, request: Request) -> Figures | None:
+    """The figures of the running shape; a kv_model speaks for it only where the cache stays the same."""
+    model = request.kv_model if shape.same_cache(running.shape) else NO_KV_MODEL
+    try:
+        return kv_figures(ledger, running.shape, running.shape, model, None)[0]
+    except RadianceError:
+        return None
+
+
+def _changes(candidate: Situation, stack: _Stack) -> list[str]:
+    running, request = candidate.running, candidate.request
+    changes = []
+    if candidate.pair is not None:
+        changes += [
+            name
+            for name, now, to in (
+                ("weights_mib", running.weights, candidate.pair[0]),
+                ("kv_mib", running.kv, candidate.pair[1]),
+            )
+            if to != now.mib
+        ]
+    changes += [name for name in SHAPE_NAMES if getattr(candidate.shape, name) != getattr(running.shape, name)]
+    if request.host_pool_mib is not None and not _is_host_pool(candidate.ledger, request.host_pool_mib):
+        changes.append("host_pool_mib")
+    return changes + stack.changes
+
+
+def _is_host_pool(ledger: Ledger, wanted: int) -> bool:
+    """Whether the host pool already has this size: by the command line, else by what was printed for each rank."""
+    flag = (ledger.get("flags") or {}).get("host-pool-mib")
+    if flag is not None:
+        return bool(flag == str(wanted))
+    budgets = [size_from_dict(row["budget"]) for row in ledger.get("host_pool") or [] if row.get("budget")]
+    return bool(budgets) and all(size.low_mib <= wanted <= size.high_mib for size in budgets)
+
+
+def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool) -> list[str]:
+    """Warnings that are neither a gate's nor the stack's."""
+    said = []
+    request, figures, shape = candidate.request, candidate.figures, candidate.shape
+    if request.backing == "one_request":
+        said.append(
+            f"The pool is asked to back one request of {shape.max_model_len:,} tokens ({request.backing_reason}); all "
+            f"{shape.max_num_seqs:,} sequences at once would need {mib(figures.needed_mib(shape))}."
+        )
+    if figures.checkpoint_slots and figures.checkpoint_slots < shape.max_num_seqs:
+        said.append(
+            f"{figures.checkpoint_slots} checkpoint slots are fewer than {shape.max_num_seqs} sequences: "
+            "the prefix cache cannot keep a snapshot for each. --checkpoint-slots sets them."
+        )
+    free = [prediction for prediction in predictions if prediction["quantity"] == "settled_free_mib"]
+    without_region = {card.card for card in candidate.ceiling.cards if not card.static_region}
+    for prediction in free:
+        if prediction["card"] in without_region and prediction["low"] < CLEAN_FREE_MIB:
+            said.append(
+                f"Card {prediction['card']} may settle at {mib(max(0.0, prediction['low']))} free, and this "
+                "engine prints no static "
+                "region: a public sweep of an expert-offload engine on such a card found wrong answers after "
+                "long prompts at "
+                f"122 MiB and clean ones from {CLEAN_FREE_MIB} MiB. reserve_mib keeps more free."
+            )
+    if restart and candidate.pair is not None:
+        filled = filled_present(candidate)
+        if filled is not None and candidate.pair[0] < filled[0]:
+            said.append(compared(candidate, filled))
+    return said
+
+
+def _refusal(verdict: Verdict) -> str:
+    """Every blocking gate: what was asked, what there is, the line it came from, and the way out."""
+    return " ".join(_refused(finding) for finding in verdict.blocked)
+
+
+def _refused(finding: Finding) -> str:
+    way_out = "" if finding.hard else f" Or accept {finding.name} with a reason."
+    return f"{finding.name}: {finding.says}{way_out} From: {finding.source!r}."

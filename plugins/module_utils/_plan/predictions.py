@@ -1,0 +1,187 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Predictions: numbers written down before the restart, each with the ledger line or the formula that it came from.
+
+A prediction is ``{id, quantity, card, rank, low, high, unit, because}``, and ``stack`` (the engine version and the
+image digest that it was made for, space separated) where either is known; one of prefill_tps has ``prompt_tokens``
+where its arms tell it. What a ledger prints with a rounding is predicted as an interval with the roundings of every
+term.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Situation
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import Law
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import rank_slots
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, mib, number, rounded
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
+
+# These follow from what the running stack was measured to do; on another stack they would only be guesses.
+MEASURED_QUANTITIES = ("settled_free_mib", "unclaimed_mib", "slab_slots", "pool_slots", "lendable_slots")
+QUANTITIES = ("weights_mib", "kv_mib", "sequences_backed", *MEASURED_QUANTITIES, "sampler_rows", "prefill_tps")
+
+# The engine prints full-length sessions with one decimal.
+_SESSION_ROUNDING = 0.06
+
+
+def predict(situation: Situation, law: Law, *, stack: str | None, stack_changes: bool) -> list[Json]:
+    """All predictions for a candidate; with ``stack_changes`` none of MEASURED_QUANTITIES."""
+    found = [*_pair(situation), *_sequences(situation)]
+    if not stack_changes and situation.pair is not None:
+        found += [*_free(situation), *_slots(situation), *_lendable(situation)]
+    shape = situation.shape
+    rows = shape.sampler_rows
+    found.append(
+        _prediction(
+            "sampler_rows",
+            rows,
+            rows,
+            "rows",
+            f"sampler rows = max_num_seqs {shape.max_num_seqs} x (num_speculative_tokens "
+            f"{shape.num_speculative_tokens} + 1)",
+        )
+    )
+    if law.low is not None and law.high is not None:
+        prefill = _prediction("prefill_tps", law.low, law.high, "t/s", law.says)
+        if law.prompt_tokens:
+            prefill["prompt_tokens"] = law.prompt_tokens
+        found.append(prefill)
+    for prediction in found:
+        if stack:
+            prediction["stack"] = stack
+    return found
+
+
+def _prediction(
+    quantity: str, low: float, high: float, unit: str, because: str, *, card: int | None = None, rank: int | None = None
+) -> Json:
+    suffix = f".card{card}" if card is not None else f".rank{rank}" if rank is not None else ""
+    return {
+        "id": quantity + suffix,
+        "quantity": quantity,
+        "card": card,
+        "rank": rank,
+        "low": low if isinstance(low, int) else rounded(low),
+        "high": high if isinstance(high, int) else rounded(high),
+        "unit": unit,
+        "because": because,
+    }
+
+
+def _pair(s: Situation) -> t.Iterator[Json]:
+    if s.pair is None:
+        return
+    for quantity, flag, value, size in (
+        ("weights_mib", "--vram-weights-mib", s.pair[0], s.running.weights),
+        ("kv_mib", "--vram-kv-mib", s.pair[1], s.running.kv),
+    ):
+        kept = value == size.mib and size.plus_minus_mib > 0
+        low, high = (size.low_mib, size.high_mib) if kept else (int(value), int(value))
+        yield _prediction(quantity, low, high, "MiB", f"as it runs: {size.text}" if kept else f"{flag} {int(value)}")
+
+
+def _sequences(s: Situation) -> t.Iterator[Json]:
+    if s.pair is None:
+        return
+    pool, filled = s.pair[1], s.figures.filled_mib(s.shape)
+    sequences = s.shape.max_num_seqs
+    if pool >= filled - 1e-6:
+        yield _prediction(
+            "sequences_backed",
+            sequences,
+            sequences,
+            "sequences",
+            f"a pool of {mib(pool)} holds {sequences:,} x {s.shape.max_model_len:,} tokens: {mib(filled)} "
+            "with alignment",
+        )
+        return
+    backed = s.figures.backed_sequences(pool, s.shape)
+    yield _prediction(
+        "sequences_backed",
+        max(0.0, backed - _SESSION_ROUNDING),
+        backed + _SESSION_ROUNDING,
+        "sequences",
+        f"a pool of {mib(pool)} of the {mib(filled)} that back {sequences:,} x {s.shape.max_model_len:,} "
+        "tokens with alignment",
+    )
+
+
+def _moved_mib(s: Situation) -> tuple[float, float, float, str]:
+    """By how much the pair sum grows, its roundings, what a changed shape may move besides, and how to say it."""
+    assert s.pair is not None
+    moved = sum(s.pair) - s.running.sum_mib
+    rounding = s.running.weights.plus_minus_mib + s.running.kv.plus_minus_mib
+    shape = float(s.request.shape_margin_mib) if s.shape != s.running.shape else 0.0
+    says = f"less {mib(moved)} that the pair grows" if moved >= 0 else f"and {mib(-moved)} that the pair shrinks"
+    if shape:
+        says += f", ± {mib(shape)} for what a changed shape moves in arena and staging"
+    return moved, rounding, shape, says
+
+
+def _free(s: Situation) -> t.Iterator[Json]:
+    moved, rounding, shape, says = _moved_mib(s)
+    for card in s.ceiling.cards:
+        middle = card.free.mib - moved
+        wide = card.free.plus_minus_mib + rounding + shape
+        yield _prediction(
+            "settled_free_mib",
+            middle - wide,
+            middle + wide,
+            "MiB",
+            f"{card.free.text} free now {says}; {card.line}",
+            card=card.card,
+        )
+    printed = ((s.ledger.get("budget") or {}).get("rows") or {}).get("unclaimed")
+    if printed is not None:
+        size = size_from_dict(printed)
+        wide = size.plus_minus_mib + rounding + shape
+        middle = size.mib - moved
+        yield _prediction("unclaimed_mib", middle - wide, middle + wide, "MiB", f"unclaimed {size.text} now {says}")
+
+
+def _slots(s: Situation) -> t.Iterator[Json]:
+    assert s.pair is not None
+    for rank in rank_slots(s.ledger, s.running.weights):
+        low, high = rank.slab_slots(s.running.weights, s.pair[0])
+        mean = f"{rank.slot_mib[1]:.4f} MiB a slot from (slab - statics) / slots; {rank.line}"
+        yield _prediction("slab_slots", low, high, "slots", mean, rank=rank.rank)
+        rest = f"{rank.total:,} slots in all stay constant, less the slab's {low:,} to {high:,}; {rank.line}"
+        yield _prediction(
+            "pool_slots", max(0, rank.total - high), max(0, rank.total - low), "slots", rest, rank=rank.rank
+        )
+
+
+def _lendable(s: Situation) -> t.Iterator[Json]:
+    """What the idle cache lends: the printed count, scaled by the part of the pool that holds tokens."""
+    assert s.pair is not None
+    printed = [
+        int(row["slots"]) for row in s.ledger.get("lent") or [] if row.get("from") == "kv_cache" and row.get("slots")
+    ]
+    if not printed or s.running_figures is None:
+        return
+    was = _token_part_mib(s.running.kv.mib, s, running=True)
+    becomes = _token_part_mib(s.pair[1], s, running=False)
+    if was <= 0 or becomes <= 0:
+        return
+    unchanged = s.shape == s.running.shape and s.pair[1] == s.running.kv.mib
+    factor = becomes / was
+    widen = 0.0 if unchanged else 4 + 0.01 * max(printed) * factor
+    yield _prediction(
+        "lendable_slots",
+        max(0, int(min(printed) * factor - widen)),
+        int(max(printed) * factor + widen),
+        "slots",
+        f"mover: {', '.join(number(slots) for slots in printed)} slots can be lent out of the KV cache now, "
+        "times the part of the "
+        f"pool that holds tokens: {mib(becomes)} over {mib(was)}",
+    )
+
+
+def _token_part_mib(pool_mib: float, s: Situation, *, running: bool) -> float:
+    figures, shape = (s.running_figures, s.running.shape) if running else (s.figures, s.shape)
+    assert figures is not None
+    return pool_mib - (figures.state_mib(shape.max_num_seqs) + figures.checkpoint_mib + figures.alignment_mib)

@@ -1,0 +1,152 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What runs: the pair and the shape in force, from the ledger and, for what it does not tell, from ``running``.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import kv_groups
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES, SHAPE_NAMES, Shape
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger, mib
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Size, size_from_dict
+
+_DIGITS = re.compile(r"^(?:0|[1-9][0-9]*)$")
+_ROW_OF = {"weights_mib": "vram_weights", "kv_mib": "vram_kv"}
+
+
+class Running(t.NamedTuple):
+    """The shape, and both pools with their rounding (0 where the flags or ``running`` tell them exactly)."""
+
+    shape: Shape
+    weights: Size
+    kv: Size
+
+    @property
+    def sum_mib(self) -> float:
+        """The pair sum, MiB a card."""
+        return self.weights.mib + self.kv.mib
+
+    @property
+    def exact(self) -> bool:
+        """Whether both pools are whole numbers without a rounding."""
+        return self.weights.plus_minus_mib == 0 and self.kv.plus_minus_mib == 0
+
+
+def read_running(ledger: Ledger, stated: t.Mapping[str, int | str]) -> Running:
+    """What runs, the ledger first.
+
+    Raises RadianceError ``running_drift`` where ``stated`` contradicts what the boot says, and ``running_unknown``,
+    naming what neither of them tells.
+    """
+    missing: list[str] = []
+    weights = _pool(ledger, stated, "weights_mib", missing)
+    kv = _pool(ledger, stated, "kv_mib", missing)
+    told = _told(ledger)
+    values: dict[str, t.Any] = {}
+    for name in SHAPE_NAMES:
+        if name == "num_speculative_tokens" and name not in told:
+            _tell_depth(ledger, told, stated)
+        if name in told and name in stated and told[name][0] != stated[name]:
+            raise _drift(name, str(stated[name]), f"{told[name][0]} ({told[name][1]})")
+        if name in told:
+            values[name] = told[name][0]
+        elif name in stated:
+            values[name] = stated[name]
+    if "kv_cache_dtype" not in values:
+        dtype = _dtype_from_pages(ledger, values)
+        if dtype is not None:
+            values["kv_cache_dtype"] = dtype
+    missing += [name for name in SHAPE_NAMES if name not in values]
+    if missing or weights is None or kv is None:
+        example = f"running: {{{missing[0]}: ...}}" if missing else "running"
+        raise RadianceError(
+            f"Neither the ledger nor the option running tells {', '.join(missing)} of what runs. State it: {example}.",
+            code="running_unknown",
+        )
+    return Running(Shape(**values), weights, kv)
+
+
+def _drift(name: str, stated: str, printed: str) -> RadianceError:
+    return RadianceError(
+        f"running.{name} is stated as {stated}, and this boot says {printed}. "
+        "Read the ledger of the process that runs now, or correct what is declared.",
+        code="running_drift",
+    )
+
+
+def _pool(ledger: Ledger, stated: t.Mapping[str, int | str], name: str, missing: list[str]) -> Size | None:
+    """One pool: exact from the flags, else from ``stated`` where the printed interval holds it, else as printed."""
+    pair = ledger.get("pair") or {}
+    printed = ((ledger.get("budget") or {}).get("rows") or {}).get(_ROW_OF[name])
+    asked = stated.get(name)
+    if pair.get("exact") and pair.get(name) is not None:
+        size = Size(float(pair[name]), 0.0, f"{int(pair[name])}.00 MiB")
+    elif printed is not None:
+        size = size_from_dict(printed)
+    else:
+        missing.append(name)
+        return None
+    if asked is None:
+        return size
+    if not size.low_mib <= float(asked) <= size.high_mib:
+        raise _drift(name, mib(float(asked)), size.text if size.plus_minus_mib else mib(size.mib))
+    return Size(float(asked), 0.0, f"{asked}.00 MiB")
+
+
+def _told(ledger: Ledger) -> dict[str, tuple[t.Any, str]]:
+    """What the boot tells of its shape, each with where: the command line first, then the printed rows."""
+    flags = ledger.get("flags") or {}
+    told: dict[str, tuple[t.Any, str]] = {}
+    for name in SHAPE_NAMES:
+        flag = name.replace("_", "-")
+        text = flags.get(flag)
+        if text is None or (name == "max_model_len" and text == "0"):
+            continue
+        if name == "kv_cache_dtype":
+            told[name] = (text, f"--{flag} {text}")
+        elif _DIGITS.match(text):
+            told[name] = (int(text), f"--{flag} {text}")
+    capacity = ledger.get("capacity") or {}
+    for name, key in (("max_num_seqs", "sequences"), ("max_model_len", "tokens")):
+        if name not in told and capacity.get(key) is not None:
+            told[name] = (int(capacity[key]), f"its capacity line: {capacity[key]}")
+    trained = (ledger.get("model") or {}).get("trained_context")
+    if "max_model_len" not in told and flags.get("max-model-len") == "0" and trained:
+        told["max_model_len"] = (int(trained), f"--max-model-len 0, the trained context of {trained}")
+    return told
+
+
+def _tell_depth(ledger: Ledger, told: dict[str, tuple[t.Any, str]], stated: t.Mapping[str, int | str]) -> None:
+    """The depth from the sampler: rows = sequences x (depth + 1)."""
+    rows = (ledger.get("sampler") or {}).get("rows")
+    sequences = told["max_num_seqs"][0] if "max_num_seqs" in told else stated.get("max_num_seqs")
+    if rows and sequences and int(rows) % int(sequences) == 0:
+        told["num_speculative_tokens"] = (int(rows) // int(sequences) - 1, f"{rows} sampler rows")
+
+
+def _dtype_from_pages(ledger: Ledger, values: t.Mapping[str, t.Any]) -> str | None:
+    """The dtype whose page sizes are the printed ones, where the architecture is known and only one dtype matches."""
+    if any(name not in values for name in SHAPE_NAMES if name != "kv_cache_dtype"):
+        return None
+    pages = {
+        group["name"]: size_from_dict(group["page"])
+        for group in (ledger.get("kv") or {}).get("groups") or []
+        if group.get("page") is not None
+    }
+    matches = []
+    for dtype in KNOWN_DTYPES:
+        shape = Shape(**{**values, "kv_cache_dtype": dtype})
+        groups = kv_groups((ledger.get("model") or {}).get("arch"), int(ledger.get("tp") or 0), shape) or []
+        paged = {group.name: group.page_bytes / 1024 / 1024 for group in groups if group.page_bytes}
+        if paged and set(paged) == set(pages):
+            fits = all(
+                pages[name].low_mib - 1e-9 <= size <= pages[name].high_mib + 1e-9 for name, size in paged.items()
+            )
+            matches += [dtype] if fits else []
+    return matches[0] if len(matches) == 1 else None

@@ -1,0 +1,39 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the planner writes numbers for a person, and the one rounding that a plan's own numbers get.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+Json = dict[str, t.Any]
+Ledger = t.Mapping[str, t.Any]
+
+
+def number(value: float) -> str:
+    """``30969.05`` as ``30,969.05``, ``5120.0`` as ``5,120``: thousands commas, at most two decimals."""
+    text = f"{value:,.2f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def mib(value: float) -> str:
+    """A size for a person: ``30,969.05 MiB``."""
+    return number(value) + " MiB"
+
+
+def rounded(value: float) -> float:
+    """What a plan carries: three decimals, enough for half a unit of the engine's finest print (0.005 MiB)."""
+    return round(value + 0.0, 3)
+
+
+def whole_or_float(value: float) -> float:
+    """An int where the value is whole, so that a plan shows ``25600`` and not ``25600.0``."""
+    return int(value) if float(value).is_integer() else rounded(value)
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 sequence``, ``3 sequences``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
