@@ -1,0 +1,246 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The engine's step loop: one prefill chunk of the first prompt that needs it, and one decode of every other sequence.
+
+Steps take as long as the rates say. A clock of its own runs from step to step; the thread sleeps until that clock, so
+that rates are right in sum even where one step is shorter than a sleep can be.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from .log import Log
+from .machine import Machine
+from .prefix_cache import PrefixCache
+from .sequence import Sequence
+
+_SHORTEST_SLEEP = 0.001
+_MOST_LAG = 0.25
+
+
+class Scheduler:
+    """Runs sequences; every public method may be called from any thread."""
+
+    def __init__(self, machine: Machine, log: Log) -> None:
+        world = machine.world
+        self._log = log
+        self._sequences = machine.shape.sequences
+        self._drafts = machine.shape.drafts
+        self._acceptance = world.draft_acceptance
+        self._chunk = machine.chunk
+        self.capacity = machine.kv_tokens
+        self._more = world.decode_more_sequences
+        self.prefill_tps = world.prefill_tps(machine.split.weights_pool / 2**20) * world.serve_speedup
+        step = (world.decode_step_ms + world.decode_draft_ms * self._drafts) / 1000
+        slower = world.bf16_decode_factor if machine.shape.dtype == "bf16" else 1.0
+        self._decode_seconds = step / slower / world.serve_speedup
+        self.cache = PrefixCache("--no-prefix-cache" not in machine.flags.switches)
+        self._wake = threading.Condition()
+        self._waiting: deque[Sequence] = deque()
+        self._running: list[Sequence] = []
+        self._clock = time.monotonic()
+        self.totals: dict[str, float] = dict.fromkeys(
+            ("requests", "steps", "prompt_tokens", "cached_tokens", "generated", "drafted", "accepted", "preemptions"),
+            0,
+        )
+        self._rates = {"prefill_tps": 0.0, "decode_tps": 0.0}
+        threading.Thread(target=self._run, daemon=True, name="scheduler").start()
+
+    def submit(self, sequences: list[Sequence], cap: int) -> bool:
+        """Queue a request's sequences; False when the queue would pass its cap."""
+        with self._wake:
+            if len(self._waiting) + len(self._running) + len(sequences) > cap:
+                return False
+            self.totals["requests"] += 1
+            for sequence in sequences:
+                if len(sequence.prompt) + 1 > self.capacity:
+                    self._fail(sequence, " at any occupancy")
+                else:
+                    self._waiting.append(sequence)
+            self._wake.notify()
+            return True
+
+    def cancel(self, sequence: Sequence) -> None:
+        """The client is gone."""
+        with self._wake:
+            sequence.cancelled = True
+
+    def reset_cache(self) -> int:
+        """Forget every ended sequence: how many."""
+        with self._wake:
+            dropped = self.cache.reset()
+        self._log.info(f"prefix cache: reset, {dropped} entries dropped")
+        return dropped
+
+    @property
+    def load(self) -> tuple[int, int]:
+        """(running, waiting)."""
+        return len(self._running), len(self._waiting)
+
+    def snapshot(self, context: int) -> dict[str, Any]:
+        """What /stats says of sequences, pool and rates."""
+        with self._wake:
+            used = min(self.capacity, sum(item.in_pool for item in self._running))
+            totals = self.totals
+            waiting = list(self._waiting)
+            return {
+                "running": len(self._running),
+                "waiting": len(waiting),
+                "preempted": sum(1 for item in waiting if item.state == "preempted"),
+                "preemptions": int(totals["preemptions"]),
+                "kv_util": round(used / self.capacity, 4) if self.capacity else 0.0,
+                "kv_tokens_used": used,
+                "kv_tokens_total": self.capacity,
+                "kv_tokens_cached": self.cache.idle_tokens,
+                "prefix_hit_rate": round(totals["cached_tokens"] / totals["prompt_tokens"], 4)
+                if totals["prompt_tokens"]
+                else 0.0,
+                "prefix_evictions": self.cache.evictions,
+                "draft_accept": round(totals["accepted"] / totals["drafted"], 4) if totals["drafted"] else 0.0,
+                "total_requests": int(totals["requests"]),
+                "steps": int(totals["steps"]),
+                **{name: round(rate, 2) for name, rate in self._rates.items()},
+                "requests": [item.snapshot(context) for item in [*self._running, *waiting]],
+            }
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                self._admit()
+                while not self._running:
+                    self._rates = {"prefill_tps": 0.0, "decode_tps": 0.0}
+                    self._wake.wait()
+                    self._clock = time.monotonic()
+                    self._admit()
+                prefilling = next((item for item in self._running if not item.decoding), None)
+                decoding = [item for item in self._running if item.decoding]
+                tokens = min(self._chunk, prefilling.target - prefilling.computed) if prefilling else 0
+                if prefilling is not None and prefilling.began is None:
+                    prefilling.began = self._clock
+                seconds = tokens / self.prefill_tps
+                if decoding:
+                    seconds += self._decode_seconds * (1 + self._more * (len(decoding) - 1))
+            self._wait(seconds)
+            with self._wake:
+                self._finish_step(prefilling, tokens, decoding, seconds)
+
+    def _wait(self, seconds: float) -> None:
+        now = time.monotonic()
+        self._clock = max(self._clock, now - _MOST_LAG) + seconds
+        if self._clock - now > _SHORTEST_SLEEP:
+            time.sleep(self._clock - now)
+
+    def _admit(self) -> None:
+        for item in [item for item in [*self._running, *self._waiting] if item.cancelled]:
+            self._end(item)
+        while self._waiting and len(self._running) < self._sequences:
+            item = self._waiting[0]
+            tokens = item.text_tokens()
+            if len(tokens) + 1 > self.capacity:
+                self._waiting.popleft()
+                self._fail(item, " and nothing lower-priority is left to preempt")
+                continue
+            source, shared = self.cache.match(tokens)
+            if source is not None:
+                source.users += 1
+            room = self._room(len(tokens) - shared + 1)
+            if source is not None:
+                source.users -= 1
+            if not room:
+                return
+            self._waiting.popleft()
+            item.entry = self.cache.open(tokens, source, shared)
+            item.target, item.computed = len(item.prompt) + item.produced, shared
+            if item.state == "waiting":
+                item.cached = shared
+                self.totals["prompt_tokens"] += len(item.prompt)
+                self.totals["cached_tokens"] += shared
+            item.state = "prefill"
+            self._running.append(item)
+
+    def _room(self, tokens: int) -> bool:
+        """Make room for this many more tokens by giving up ended sequences."""
+        while sum(item.held for item in self._running) + self.cache.idle_tokens + tokens > self.capacity:
+            if not self.cache.evict():
+                return False
+        return True
+
+    def _finish_step(self, prefilling: Sequence | None, tokens: int, decoding: list[Sequence], seconds: float) -> None:
+        self.totals["steps"] += 1
+        before = self.totals["generated"]
+        if prefilling is not None and prefilling.entry is not None:
+            prefilling.computed += tokens
+            prefilling.entry.computed = prefilling.computed
+            if prefilling.decoding:
+                prefilling.state = "decode"
+                self._produce(prefilling, 1)
+        for item in decoding:
+            if item.entry is None:
+                continue
+            item.drafted += self._acceptance * self._drafts
+            accepted = int(item.drafted)
+            item.drafted -= accepted
+            self.totals["drafted"] += self._drafts
+            self.totals["accepted"] += accepted
+            self._produce(item, 1 + accepted)
+        if prefilling is not None:
+            self._rates["prefill_tps"] = tokens / seconds if seconds else 0.0
+        if decoding:
+            self._rates["decode_tps"] = (self.totals["generated"] - before) / seconds if seconds else 0.0
+
+    def _produce(self, item: Sequence, count: int) -> None:
+        count = min(count, len(item.reply.tokens) - item.produced)
+        while item.entry is not None and not self._room(count):
+            youngest = self._running[-1]
+            if youngest is item and len(self._running) == 1:
+                self._running.remove(item)
+                self._fail(item, " and nothing lower-priority is left to preempt")
+                return
+            self._preempt(youngest)
+        if item.entry is None:
+            return
+        item.entry.charged += count
+        item.produced += count
+        self.totals["generated"] += count
+        item.first = self._clock if item.first is None else item.first
+        item.last = self._clock
+        if item.produced >= len(item.reply.tokens) or item.cancelled:
+            self._end(item)
+        else:
+            item.changed.set()
+
+    def _preempt(self, item: Sequence) -> None:
+        self.totals["preemptions"] += 1
+        self._running.remove(item)
+        if item.entry is not None:
+            self.cache.close(item.entry, item.entry.tokens, keep=False)
+        item.entry, item.state = None, "preempted"
+        item.target = item.computed = 0
+        self._waiting.appendleft(item)
+
+    def _end(self, item: Sequence) -> None:
+        if item in self._running:
+            self._running.remove(item)
+        elif item in self._waiting:
+            self._waiting.remove(item)
+        if item.entry is not None:
+            whole = item.computed >= item.target
+            self.cache.close(item.entry, item.text_tokens(), keep=whole)
+            item.entry = None
+        item.state = "done"
+        item.done = True
+        item.changed.set()
+
+    def _fail(self, item: Sequence, why: str) -> None:
+        tokens = len(item.prompt) + item.produced + 1
+        item.error = f"the KV pool cannot hold {tokens} tokens{why}"
+        self._log.warn(f"request {item.id} failed: {item.error}")
+        if item.entry is not None:
+            self.cache.close(item.entry, item.entry.tokens, keep=False)
+            item.entry = None
+        item.state, item.done = "done", True
+        item.changed.set()
