@@ -7,6 +7,6 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.ledger import read_ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.ledger import absent_ledger, read_ledger
 
-__all__ = ["read_ledger"]
+__all__ = ["absent_ledger", "read_ledger"]

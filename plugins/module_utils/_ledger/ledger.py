@@ -41,7 +41,7 @@ def read_ledger(
 
     ``source``: the ledger's ``source`` keys as far as they are known, and ``invocation``, or ``inode`` and ``offset``
     (of the boot's first byte), which join the fingerprint. ``boots_seen`` and ``boot`` in it overrule what is counted
-    here, for a text that was cut out of a longer log.
+    here, for a text that was cut out of a longer log; ``asked`` is then the boot that was asked for.
     ``flags``: the command line of the process that printed this boot, or None where it cannot be read.
     ``boot``: 0 is the first boot of the text, -1 the last. ``bounded``: the text is known to be one boot, so that
     nothing after its listening line counts.
@@ -54,8 +54,15 @@ def read_ledger(
     ledger["source"] = _source(source, chosen)
     ledger["fingerprint"] = _fingerprint(source, chosen.lines or [])
     ledger["missing"] = _missing(ledger, log, chosen.headless)
-    _judge(ledger, log, chosen, boot)
+    _judge(ledger, log, chosen, source.get("asked", boot))
     return t.cast("dict[str, t.Any]", ledger)
+
+
+def absent_ledger(source: t.Mapping[str, t.Any], code: str, text: str) -> dict[str, t.Any]:
+    """The ledger of a log that could not be read at all, with the reason that a person can mend."""
+    ledger = read_ledger("", source=source)
+    ledger["reason"] = {"code": code, "text": text}
+    return ledger
 
 
 def _read(log: list[Message], flags: dict[str, str], ready: bool) -> shapes.Ledger:
@@ -201,9 +208,10 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
     broken = [check for check in ledger["checks"] if not check["holds"]]
     unread = tables.read_budget(log).unread
     printed = [message for message in log if message.text]
-    if chosen.lines is None:
+    seen = ledger["source"]["boots_seen"]
+    if chosen.lines is None or (not chosen.lines and seen):
         status, code = "absent", "boot_not_in_log"
-        text = f"Boot {boot} was asked for and the log holds {chosen.seen:,}. Ask for one of them; -1 is the last."
+        text = f"Boot {boot} was asked for and the log holds {seen:,}. Ask for one of them; -1 is the last."
     elif refusal is not None:
         status, code, text = "refused", refusal["code"], refusal["text"]
     elif chosen.headless and not _of_engine(ledger, log):

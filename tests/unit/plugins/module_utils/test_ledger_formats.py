@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whole boots in every format that is supported, against literal ledgers. The logs are synthesised (see their README)."""
+"""Whole boots in every format that is supported, against literal ledgers. The logs are synthesised."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_weights_derived_and_kv_stated_at_one_rank() -> None:
         ),
         (
             "I card 0 settled at 1.12 GiB free against the 96.00 MiB --gpu-headroom-mib asked to keep. The split "
-            "accounted for it: neither pool could address another byte, which is the `unusable` line of the VRAM budget",
+            "accounted for it: neither pool could address another byte, which is the `unusable` line of the VRAM",
             "1.12 GiB",
             "96.00 MiB",
         ),

@@ -1,0 +1,122 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A boot's text out of a log file, without holding the log in memory: requests fill it for months after a boot."""
+
+from __future__ import annotations
+
+import os
+import stat
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.boots import BootCounter, is_listening
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import Line, read_line, split_lines
+
+# A boot prints some hundred lines; one traced step by step stays under this.
+LONGEST_BOOT = 16 * 1024 * 1024
+_LONGEST_PIECE = 64 * 1024
+# Every line that begins a boot has one of these in it, so that most lines are passed over at the speed of a search.
+_MARKS = (b"device: ", b"E --", b"unknown option '", b"RADIANCE_LOG=")
+_COLOURED = b"\x1b"
+_LISTENING_MARK = b"server: listening on"
+
+
+def read_log(
+    path: str, offset: int = 0, *, boot: int = -1, bounded: bool | None = None
+) -> tuple[str, dict[str, t.Any]]:
+    """The text of one boot, and where it stands: ``{inode, offset, boots_seen, boot}``.
+
+    ``offset``: bytes of the log that are known to be older than the boot (a log that is shorter by now was replaced,
+    and is read from its beginning). ``boot``: 0 is the first boot after it, -1 the last.
+    ``bounded``: only one boot can stand after the offset, so nothing after its listening line counts (the default
+    where an offset is given).
+
+    The text ends with the listening line, or where the next boot begins, or with the file. It is empty when the log
+    does not hold that boot. A log without any beginning of a boot gives its text up to a listening line.
+
+    Raises RadianceError ``log_unreadable``.
+    """
+    bounded = offset > 0 if bounded is None else bounded
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise RadianceError(f"{path} is not a file. Name the log file itself.", code="log_unreadable")
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if offset > status.st_size:
+                offset = 0
+            starts = _find_starts(file, offset, to_listening=bounded)
+            if bounded:
+                boot = -1
+            index = boot if boot >= 0 else len(starts) + boot
+            place: dict[str, t.Any] = {
+                "inode": status.st_ino,
+                "offset": offset,
+                "boots_seen": len(starts),
+                "boot": None,
+            }
+            if not starts:
+                return _read_boot(file, offset, None), place
+            if not 0 <= index < len(starts):
+                return "", place
+            end = starts[index + 1] if index + 1 < len(starts) else None
+            place["offset"], place["boot"] = starts[index], index
+            return _read_boot(file, starts[index], end), place
+    except OSError as error:
+        raise RadianceError(
+            f"The log {path} cannot be read ({error.strerror or error}). Name the file that the engine's stderr "
+            "goes to, and run as a user who may read it.",
+            code="log_unreadable",
+        ) from error
+
+
+def _lines(file: t.BinaryIO, offset: int) -> t.Iterator[tuple[int, bytes]]:
+    """Lines and their positions. Of a line longer than any of the engine's, only the beginning is given."""
+    file.seek(offset)
+    position = offset
+    at_start = True
+    while True:
+        piece = file.readline(_LONGEST_PIECE)
+        if not piece:
+            return
+        if at_start:
+            yield position, piece
+        position += len(piece)
+        at_start = piece.endswith(b"\n")
+
+
+def _find_starts(file: t.BinaryIO, offset: int, to_listening: bool) -> list[int]:
+    counter = BootCounter()
+    starts: list[int] = []
+    for position, piece in _lines(file, offset):
+        wanted = any(mark in piece for mark in _MARKS) or (to_listening and _LISTENING_MARK in piece)
+        if not wanted and not (_COLOURED in piece and b"E" in piece):
+            continue
+        # A progress bar ends its turns with a carriage return, and the engine's next line follows on the same one.
+        for part in piece.splitlines(keepends=True) if b"\r" in piece else [piece]:
+            line = _read(part)
+            if counter.starts(line):
+                starts.append(position)
+            if to_listening and is_listening(line):
+                return starts
+            position += len(part)
+    return starts
+
+
+def _read_boot(file: t.BinaryIO, start: int, end: int | None) -> str:
+    limit = LONGEST_BOOT if end is None else min(LONGEST_BOOT, end - start)
+    pieces: list[bytes] = []
+    taken = 0
+    for _position, piece in _lines(file, start):
+        if taken >= limit:
+            break
+        whole = piece if piece.endswith(b"\n") or len(piece) < _LONGEST_PIECE else piece + b"\n"
+        pieces.append(whole[: limit - taken])
+        taken += len(whole)
+        if _LISTENING_MARK in piece and any(is_listening(_read(part)) for part in piece.splitlines()):
+            break
+    return b"".join(pieces).decode("utf-8", "replace")
+
+
+def _read(raw: bytes) -> Line:
+    lines = split_lines(raw.decode("utf-8", "replace"))
+    return read_line(lines[-1]) if lines else Line("", None, "")

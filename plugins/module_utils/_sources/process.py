@@ -1,0 +1,145 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The live process that a pid file names: its command line, its start, and whether it is still the same one."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+
+_PID = re.compile(r"^[1-9][0-9]{0,9}$")
+_SHORT_OPTION = re.compile(r"^-[A-Za-z]")
+
+
+class Process(t.NamedTuple):
+    """``started_at`` is UTC, ISO 8601. ``started_ticks`` is the kernel's own mark: with the pid it names one process
+    until the host restarts. ``flags`` as ``flags_of`` gives them, without secrets; ``argv`` has them."""
+
+    pid: int
+    argv: list[str]
+    started_at: str
+    started_ticks: int
+    flags: dict[str, str]
+
+
+def running(pid_file: str, log_path: str | None = None) -> Process | None:
+    """The live process that ``pid_file`` names.
+
+    None when there is no such file, or its process has ended (a zombie has), or, where ``log_path`` is given, when
+    the process does not write its stderr there: then the number was given to another program since.
+
+    Raises RadianceError ``pid_file_unreadable`` and ``process_unreadable``.
+    """
+    pid = _read_pid(pid_file)
+    if pid is None:
+        return None
+    try:
+        ticks = _start_ticks(pid)
+        if ticks is None:
+            return None
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            raw = file.read()
+        ours = log_path is None or _stderr_is(pid, log_path)
+        if _start_ticks(pid) != ticks:
+            return None
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    except OSError as error:
+        raise RadianceError(
+            f"The pid file {pid_file} names process {pid}, which this user may not look at ({error.strerror}). "
+            "Run as the user of the service, or with become.",
+            code="process_unreadable",
+        ) from error
+    argv = [part.decode("utf-8", "replace") for part in raw.split(b"\0")[:-1]]
+    if not argv or not ours:
+        return None
+    return Process(pid, argv, _started_at(ticks), ticks, flags_of(argv))
+
+
+def _read_pid(pid_file: str) -> int | None:
+    try:
+        with open(pid_file, encoding="utf-8", errors="replace") as file:
+            text = file.read(64).strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RadianceError(
+            f"The pid file {pid_file} cannot be read ({error.strerror}). Run as the user of the service, or "
+            "with become.",
+            code="pid_file_unreadable",
+        ) from error
+    if not text:
+        return None
+    if not _PID.match(text):
+        raise RadianceError(
+            f"The pid file {pid_file} holds {text!r}, which is no process number. Remove it, or name another pid_file.",
+            code="pid_file_unreadable",
+        )
+    return int(text)
+
+
+def _start_ticks(pid: int) -> int | None:
+    """Field 22 of /proc/PID/stat (see proc(5)), or None for a zombie. The name before it may hold any character."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    if len(fields) < 20 or fields[0] in (b"Z", b"X", b"x"):
+        return None
+    return int(fields[19])
+
+
+def _stderr_is(pid: int, log_path: str) -> bool:
+    """Whether a process writes its stderr to a log, also after that log was renamed or removed by a rotation."""
+    link = f"/proc/{pid}/fd/2"
+    try:
+        if os.path.samestat(os.stat(link), os.stat(log_path)):
+            return True
+    except FileNotFoundError:
+        pass
+    return os.readlink(link).startswith((os.path.realpath(log_path) + ".", os.path.realpath(log_path) + " (deleted)"))
+
+
+def _started_at(ticks: int) -> str:
+    booted = 0
+    with open("/proc/stat", encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith("btime "):
+                booted = int(line.split()[1])
+    seconds = booted + ticks / os.sysconf("SC_CLK_TCK")
+    started = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
+    return started.strftime("%Y-%m-%dT%H:%M:%S.") + f"{started.microsecond // 10000:02d}Z"
+
+
+def flags_of(argv: t.Sequence[str]) -> dict[str, str]:
+    """The options of a command line: ``--x value`` and ``--x=value`` as ``{x: value}``, ``--x`` alone as ``{x: ""}``.
+
+    The last of a repeated option wins, as it does for the engine. What comes before the first option (an interpreter,
+    its script) is passed over, and so are secrets.
+    """
+    flags: dict[str, str] = {}
+    position = 1
+    while position < len(argv):
+        word = argv[position]
+        position += 1
+        if not word.startswith("--") or word == "--":
+            continue
+        name, equals, value = word[2:].partition("=")
+        if not equals and position < len(argv) and not _is_option(argv[position]):
+            value = argv[position]
+            position += 1
+        if not is_secret(name):
+            flags[name] = value
+    return flags
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("--") or bool(_SHORT_OPTION.match(word))
+
+
+def is_secret(name: str) -> bool:
+    """Whether an option carries a secret itself. A path to one (``api-key-file``) and counts of tokens do not."""
+    name = name.lower().replace("_", "-")
+    return name in ("key", "token") or name.endswith(("-key", "-token", "-keys")) or "secret" in name or "passw" in name

@@ -1,0 +1,284 @@
+#!/usr/bin/python
+
+# Copyright: kvfleet.radiance maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: boot_ledger_info
+short_description: Read what one boot of radiance printed about its memory
+version_added: "0.1.0"
+author:
+  - kvfleet.radiance maintainers (@kvfleet)
+description:
+  - Reads the boot log of a radiance endpoint and returns the boot's ledger, which is the VRAM budget table, the
+    settled lines, the KV plan, slab and host pool slots, sampler rows, warnings, and sums that these must satisfy.
+  - Nothing is guessed. A number keeps the rounding of its print, a row that was not printed is null, and text in a form
+    that is not known leaves its rows in C(ledger.missing).
+  - One boot is judged alone. An older good boot of the same log never stands in for a later bad one.
+  - Changes nothing, on disk or elsewhere.
+options:
+  source:
+    description:
+      - Where the text comes from.
+      - V(file) is the log that the engine's stderr goes to. It may hold any number of boots, and is read without
+        holding it in memory.
+      - V(receipt) is a boot's log up to its listening line, as it was saved when the boot became ready.
+      - V(text) is a log that was read by other means. With several boots in it, a line at which a boot begins separates
+        them, as in a file.
+    type: str
+    required: true
+    choices:
+      - file
+      - receipt
+      - text
+  path:
+    description: The log or the receipt, on the target.
+    type: path
+  text:
+    description: The log itself.
+    type: str
+  name:
+    description: A name for the source, which is returned in C(ledger.source.name).
+    type: str
+  boot:
+    description:
+      - Which boot of the log to read. V(-1) is the last one, V(0) the first.
+      - A receipt holds one boot.
+    type: int
+    default: -1
+  pid_file:
+    description:
+      - For O(source=file), the file that names the process of the service.
+      - The process's command line gives C(ledger.flags), which makes C(ledger.pair) exact, and its start joins the
+        fingerprint. A process that has ended, or that does not write to O(path), is not used.
+      - The process that runs has printed the last boot, so this takes effect for O(boot=-1) only.
+    type: path
+  require:
+    description:
+      - V(complete) fails for a ledger of any other status, with the same RV(ledger) in the failure.
+      - V(any) returns the ledger with its status.
+    type: str
+    choices:
+      - complete
+      - any
+    default: complete
+attributes:
+  check_mode:
+    description: Can run in check mode and return the same result.
+    support: full
+  diff_mode:
+    description: Returns details on what has changed.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Read the ledger of the boot that runs
+  kvfleet.radiance.boot_ledger_info:
+    source: file
+    path: /var/log/radiance/flashnext.log
+    pid_file: /run/radiance/flashnext.pid
+  register: booted
+
+- name: Say what the pool backs
+  ansible.builtin.debug:
+    msg: "{{ booted.ledger.capacity.sequences }} sequences of {{ booted.ledger.capacity.tokens }} tokens"
+
+- name: Look at a boot that may have been refused
+  kvfleet.radiance.boot_ledger_info:
+    source: text
+    text: "{{ lookup('ansible.builtin.file', 'boot.log') }}"
+    require: any
+  register: looked
+  failed_when: looked.ledger.status == 'absent'
+"""
+
+RETURN = r"""
+ledger:
+  description:
+    - What one boot printed, in the shape of schemas/ledger.schema.json. Also returned when the module fails.
+    - A size is a dictionary of C(mib), C(plus_minus_mib) (half a unit of the last printed digit) and C(text).
+  returned: always, unless an option is wrong
+  type: dict
+  contains:
+    schema:
+      description: The name and version of this shape.
+      type: str
+      returned: always
+      sample: kvfleet.radiance/ledger/1
+    status:
+      description:
+        - V(complete) means that every row which this kind of boot prints is there, that the sums hold, that each used
+          card settled, and that the boot came to its listening line.
+        - V(refused) means that the engine ended the boot with a reason of its own.
+        - V(absent) means that there is no boot of this engine in what was read.
+        - V(incomplete) is anything between.
+      type: str
+      returned: always
+      sample: complete
+    reason:
+      description: Why the ledger is not complete, as a stable C(code) and a C(text) with numbers and a way out.
+      type: dict
+      returned: always, null for a complete ledger
+      sample: {code: not_ready, text: The boot has not come to its listening line}
+    source:
+      description:
+        - Where the text came from. C(boots_seen) counts the boots of the log, and C(boot) is the one judged, from 0.
+      type: dict
+      returned: always
+      sample: {kind: file, boots_seen: 2, boot: 1}
+    engine:
+      description: The engine's C(version), and what it is known from.
+      type: dict
+      returned: always
+      sample: {version: null, version_from: null}
+    ready:
+      description: Whether this boot came to its listening line.
+      type: bool
+      returned: always
+    essential:
+      description: Whether both pools, a settled line for each used card, and the listening line are there.
+      type: bool
+      returned: always
+    missing:
+      description: Names of the rows that this kind of boot prints, and this one did not.
+      type: list
+      elements: str
+      returned: always
+      sample: [settled.card1]
+    flags:
+      description: The command line's options without their dashes and without secrets, where it can be read.
+      type: dict
+      returned: always
+      sample: {vram-weights-mib: "24000", vram-kv-mib: "5120"}
+    tp:
+      description: How many ranks the boot had.
+      type: int
+      returned: always, null where nothing tells
+      sample: 2
+    devices:
+      description: Which cards ranks ran on, and which were left alone.
+      type: dict
+      returned: always
+      sample: {used: [0, 1], ignored: [2]}
+    model:
+      description: The model line.
+      type: dict
+      returned: always
+      sample: {name: flashnext, arch: qwen4exp, quant: fp8, layers: 48, trained_context: 262144}
+    budget:
+      description: The budget table. C(weights) and C(kv) say V(stated) or V(derived); C(rows) has a size or null a row.
+      type: dict
+      returned: always
+      sample: {weights: stated, kv: stated, rows: {card_total: {mib: 32624.64, plus_minus_mib: 5.12, text: 31.86 GiB}}}
+    pair:
+      description: The two pools in MiB a card. C(exact) when read from the flags, else as rounded in the table.
+      type: dict
+      returned: always
+      sample: {weights_mib: 24000, kv_mib: 5120, exact: true}
+    capacity:
+      description: How many sequences the pool backs, each with C(tokens); the share where that is not all of them.
+      type: dict
+      returned: always
+      sample: {sequences: 3, tokens: 200000, full: true, backing_percent: null, full_length_sessions: null}
+    settled:
+      description: What was free on each card after everything had been allocated, and what must stay free.
+      type: list
+      elements: dict
+      returned: always
+      sample:
+        - card: 0
+          free: {mib: 2058.24, plus_minus_mib: 5.12, text: 2.01 GiB}
+          floor: {mib: 209.19, plus_minus_mib: 0.005, text: 209.19 MiB}
+    slab:
+      description: Expert slots of each rank, on the card and in the pinned host pool.
+      type: list
+      elements: dict
+      returned: always
+      sample: [{rank: 0, slots: 17548, shadow_slots: 32, pool_slots: 7580}]
+    host_pool:
+      description: The pinned host pool of each rank.
+      type: list
+      elements: dict
+      returned: always
+    lent:
+      description: Slots that can be lent to the slab, one record a printed line.
+      type: list
+      elements: dict
+      returned: always
+      sample: [{from: kv_cache, slots: 3051}]
+    kv:
+      description: The KV plan of rank 0, as C(groups) and C(checkpoints).
+      type: dict
+      returned: always
+    sampler:
+      description: Sampler rows, which are sequences x (1 + speculation depth).
+      type: dict
+      returned: always
+      sample: {rows: 9}
+    wire:
+      description: The wire between ranks, V(exact) or V(wht6), and how many rows a step may have to stay exact.
+      type: dict
+      returned: always
+      sample: {mode: wht6, exact_rows: 25}
+    chunk:
+      description: Tokens of a prefill chunk, and whether the budget or the checkpoint interval bounds them.
+      type: dict
+      returned: always
+      sample: {prefill_tokens: 2048, bound_by: budget}
+    warnings:
+      description: Warnings and errors of the boot.
+      type: list
+      elements: dict
+      returned: always
+    checks:
+      description: Sums that the figures must satisfy, within their rounding.
+      type: list
+      elements: dict
+      returned: always
+      sample: [{name: unclaimed, holds: true, difference_mib: 3.34, tolerance_mib: 20.495}]
+    fingerprint:
+      description: A short hash that tells this boot from every other one.
+      type: str
+      returned: always
+      sample: afc9581d7317
+code:
+  description: The reason's code, in a failure.
+  returned: failure
+  type: str
+  sample: not_ready
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "source": {"type": "str", "required": True, "choices": ["file", "receipt", "text"]},
+            "path": {"type": "path"},
+            "text": {"type": "str"},
+            "name": {"type": "str"},
+            "boot": {"type": "int", "default": -1},
+            "pid_file": {"type": "path"},
+            "require": {"type": "str", "choices": ["complete", "any"], "default": "complete"},
+        },
+        required_if=[("source", "file", ["path"]), ("source", "receipt", ["path"]), ("source", "text", ["text"])],
+        supports_check_mode=True,
+    )
+    wanted = {key: module.params[key] for key in ("path", "text", "name", "boot", "pid_file")}
+    try:
+        ledger = ledger_from(module.params["source"], **wanted)
+    except RadianceError as error:
+        module.fail_json(msg=error.text, code=error.code, **error.result)
+    if module.params["require"] == "complete" and ledger["status"] != "complete":
+        module.fail_json(msg=ledger["reason"]["text"], code=ledger["reason"]["code"], ledger=ledger)
+    module.exit_json(changed=False, ledger=ledger)
+
+
+if __name__ == "__main__":
+    main()

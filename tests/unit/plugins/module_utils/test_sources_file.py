@@ -1,0 +1,192 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Boots out of real log files."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tracemalloc
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+
+LOGS = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+HEALTHY = (LOGS / "healthy-1.0.13.log").read_bytes()
+DERIVED = (LOGS / "derived-1.0.4.log").read_bytes()
+TRAFFIC = b"W server: scheduler refused request 7: too long\nI prefix cache: reset, 3 entries dropped\n"
+REFUSED = b"E unknown option '--expert-vs-cache-ratio'\nusage: radiance --model FILE\n"
+
+
+def write(path: pathlib.Path, content: bytes) -> str:
+    path.write_bytes(content)
+    return str(path)
+
+
+def test_the_last_boot_is_read_from_its_own_first_byte(tmp_path: pathlib.Path) -> None:
+    log = write(tmp_path / "log", DERIVED + TRAFFIC + HEALTHY + TRAFFIC)
+    text, place = read_log(log)
+    assert text.encode() == HEALTHY
+    assert place == {
+        "inode": os.stat(log).st_ino,
+        "offset": len(DERIVED) + len(TRAFFIC),
+        "boots_seen": 2,
+        "boot": 1,
+    }
+
+
+@pytest.mark.parametrize(("boot", "weights"), [(0, "derived"), (1, "stated"), (-1, "stated"), (-2, "derived")])
+def test_any_boot_can_be_asked_for(tmp_path: pathlib.Path, boot: int, weights: str) -> None:
+    log = write(tmp_path / "log", DERIVED + TRAFFIC + HEALTHY)
+    ledger = ledger_from("file", path=log, boot=boot)
+    assert (ledger["status"], ledger["budget"]["weights"]) == ("complete", weights)
+    assert ledger["source"]["boots_seen"] == 2
+
+
+@pytest.mark.parametrize("boot", [2, -3])
+def test_a_boot_that_the_log_does_not_hold(tmp_path: pathlib.Path, boot: int) -> None:
+    log = write(tmp_path / "log", DERIVED + HEALTHY)
+    ledger = ledger_from("file", path=log, boot=boot)
+    assert (ledger["status"], ledger["reason"]["code"]) == ("absent", "boot_not_in_log")
+    assert ledger["reason"]["text"].startswith(f"Boot {boot} was asked for and the log holds 2.")
+
+
+def test_a_later_refused_boot_is_not_covered_up_by_a_good_one(tmp_path: pathlib.Path) -> None:
+    ledger = ledger_from("file", path=write(tmp_path / "log", HEALTHY + TRAFFIC + REFUSED))
+    assert (ledger["status"], ledger["reason"]["code"]) == ("refused", "unknown_option")
+    assert ledger["source"]["boots_seen"] == 2
+    assert ledger["pair"] == {"weights_mib": None, "kv_mib": None, "exact": False}
+
+
+def test_a_boot_after_a_refused_command_line_is_one_of_its_own(tmp_path: pathlib.Path) -> None:
+    ledger = ledger_from("file", path=write(tmp_path / "log", REFUSED + HEALTHY))
+    assert (ledger["status"], ledger["source"]["boots_seen"]) == ("complete", 2)
+
+
+def test_a_misspelt_log_level_belongs_to_the_boot_that_follows(tmp_path: pathlib.Path) -> None:
+    level = b"E RADIANCE_LOG='loud' is not error|warn|info|debug|trace; using info\n"
+    log = write(tmp_path / "log", HEALTHY + TRAFFIC + level + HEALTHY)
+    text, place = read_log(log)
+    assert (place["offset"], place["boots_seen"]) == (len(HEALTHY) + len(TRAFFIC), 2)
+    assert text.startswith("E RADIANCE_LOG=")
+    assert ledger_from("file", path=log)["status"] == "complete"
+
+
+def test_behind_an_offset_only_what_comes_before_listening_counts(tmp_path: pathlib.Path) -> None:
+    forged = b"I device: AQL backend, 1 device(s) [0:gfx1201]\nE server: cannot bind 0.0.0.0:8000\n"
+    log = write(tmp_path / "log", DERIVED + HEALTHY + TRAFFIC + forged)
+    text, place = read_log(log, len(DERIVED))
+    assert text.encode() == HEALTHY
+    assert (place["offset"], place["boots_seen"]) == (len(DERIVED), 1)
+
+
+def test_behind_an_offset_an_attempt_that_never_listened_is_passed_over(tmp_path: pathlib.Path) -> None:
+    log = write(tmp_path / "log", DERIVED + HEALTHY[:900] + b"\n" + HEALTHY)
+    text, place = read_log(log, len(DERIVED))
+    assert text.encode() == HEALTHY
+    assert (place["offset"], place["boots_seen"]) == (len(DERIVED) + 901, 2)
+
+
+def test_a_log_that_was_emptied_since_is_read_from_its_beginning(tmp_path: pathlib.Path) -> None:
+    text, place = read_log(write(tmp_path / "log", HEALTHY), len(HEALTHY) + 5000)
+    assert text.encode() == HEALTHY
+    assert place["offset"] == 0
+
+
+def test_nothing_has_been_printed_yet(tmp_path: pathlib.Path) -> None:
+    text, place = read_log(write(tmp_path / "log", HEALTHY), len(HEALTHY))
+    assert (text, place["boots_seen"], place["boot"]) == ("", 0, None)
+
+
+def test_the_fingerprint_does_not_depend_on_how_the_boot_was_found(tmp_path: pathlib.Path) -> None:
+    log = write(tmp_path / "log", DERIVED + TRAFFIC + HEALTHY + TRAFFIC)
+    whole = ledger_from("file", path=log)["fingerprint"]
+    assert ledger_from("file", path=log, offset=len(DERIVED) + len(TRAFFIC), bounded=True)["fingerprint"] == whole
+    assert ledger_from("file", path=log, offset=len(DERIVED), bounded=True)["fingerprint"] == whole
+    with open(log, "ab") as file:
+        file.write(TRAFFIC * 100)
+    assert ledger_from("file", path=log)["fingerprint"] == whole
+
+
+def test_two_boots_that_print_the_same_have_two_fingerprints(tmp_path: pathlib.Path) -> None:
+    log = write(tmp_path / "log", HEALTHY + HEALTHY)
+    first, second = (ledger_from("file", path=log, boot=boot) for boot in (0, 1))
+    assert first["fingerprint"] != second["fingerprint"]
+    assert {**first, "fingerprint": "", "source": {}} == {**second, "fingerprint": "", "source": {}}
+
+
+def test_a_large_log_is_not_held_in_memory(tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "log"
+    with open(log, "wb") as file:
+        file.write(HEALTHY)
+        for _ in range(40):
+            file.write(TRAFFIC * 5000)
+        file.write(b"x" * 5_000_000 + b"\n")
+    assert log.stat().st_size > 20_000_000
+    tracemalloc.start()
+    text, place = read_log(str(log))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert text.encode() == HEALTHY
+    assert place["boots_seen"] == 1
+    assert peak < 2_000_000
+
+
+def test_an_overlong_line_does_not_swallow_the_next(tmp_path: pathlib.Path) -> None:
+    first, rest = HEALTHY.split(b"\n", 1)
+    log = write(tmp_path / "log", first + b"\n" + b"y" * 200_000 + b"\n" + rest)
+    assert ledger_from("file", path=log)["status"] == "complete"
+
+
+def test_a_progress_bar_before_the_inventory_line(tmp_path: pathlib.Path) -> None:
+    log = write(tmp_path / "log", DERIVED + b"fetch 10%\rfetch 100%\r" + HEALTHY.replace(b"\n", b"\r\n"))
+    ledger = ledger_from("file", path=log)
+    assert (ledger["status"], ledger["source"]["boots_seen"], ledger["budget"]["weights"]) == ("complete", 2, "stated")
+
+
+def test_coloured_and_plain_logs_give_one_ledger(tmp_path: pathlib.Path) -> None:
+    def colour(raw: bytes) -> bytes:
+        if raw[:1] in (b"W", b"E"):
+            prefix, rest = raw.split(b" ", 1)
+            return b"\x1b[33m" + prefix + b"\x1b[0m " + rest
+        return raw
+
+    plain = REFUSED + HEALTHY
+    coloured = b"\r\n".join(colour(raw) for raw in plain.split(b"\n"))
+    ledgers = [
+        ledger_from("receipt", path=write(tmp_path / "plain", HEALTHY)),
+        ledger_from("receipt", path=write(tmp_path / "coloured", coloured)),
+    ]
+    assert ledgers[0]["status"] == "complete"
+    assert ledgers[0] == ledgers[1]
+
+
+def test_file_and_text_agree_on_the_boot(tmp_path: pathlib.Path) -> None:
+    content = DERIVED + TRAFFIC + REFUSED + REFUSED + HEALTHY
+    from_file = ledger_from("file", path=write(tmp_path / "log", content))
+    from_text = read_ledger(content.decode(), source={"kind": "file"})
+    assert from_file["source"]["boots_seen"] == from_text["source"]["boots_seen"] == 4
+    assert {**from_file, "fingerprint": ""} == {**from_text, "fingerprint": ""}
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "fifo"])
+def test_what_cannot_be_read_is_said_with_a_way_out(tmp_path: pathlib.Path, kind: str) -> None:
+    path = tmp_path / "log"
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    with pytest.raises(RadianceError) as caught:
+        read_log(str(path))
+    assert caught.value.code == "log_unreadable"
+    ledger = ledger_from("file", path=str(path))
+    assert (ledger["status"], ledger["reason"]["code"]) == ("absent", "log_unreadable")
+    assert str(path) in ledger["reason"]["text"]
+
+
+def test_an_empty_log(tmp_path: pathlib.Path) -> None:
+    ledger = ledger_from("file", path=write(tmp_path / "log", b""))
+    assert (ledger["status"], ledger["reason"]["code"], ledger["missing"]) == ("absent", "log_empty", [])
