@@ -1,0 +1,94 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One prompt to /v1/completions, and why it failed where it did.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import threading
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client as http
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.refusals import (
+    Refusal,
+    error_of,
+    read_refusal,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
+
+COMPLETIONS = "/v1/completions"
+
+
+class Failure(t.NamedTuple):
+    """Why a request has no whole answer.
+
+    ``kind``: key, busy (429), loading (503), late, gone (nothing listens any more), cut, refused (the context),
+    engine (the engine failed the request), cancelled, other.
+    """
+
+    kind: str
+    says: str
+    refusal: Refusal | None = None
+
+
+class Said(t.NamedTuple):
+    """One asked prompt: what was heard, from which moment (monotonic seconds), and the failure if there is one."""
+
+    status: int | None
+    heard: Heard
+    failure: Failure | None
+    started: float
+
+
+def fields(model: str | None, max_tokens: int, **more: t.Any) -> dict[str, t.Any]:
+    """The fields of a completion request that the engine honours, with the place for the prompt."""
+    named = {} if model is None else {"model": model}
+    return {**named, "prompt": http.TEXT, "max_tokens": max_tokens, "temperature": 0, **more}
+
+
+def ask(
+    client: http.Client,
+    body: http.Body,
+    timeout: float,
+    cancel: threading.Event | None = None,
+) -> Said:
+    """Send one streamed completion request and hear it to its end."""
+    heard = Heard()
+    stream = client.stream(COMPLETIONS, body, timeout=timeout, cancel=cancel)
+    events = 0
+    for event in stream:
+        events += 1
+        heard.take(event.data, event.at)
+    if not events:
+        heard.take(http.parse_json(stream.body), stream.ended)
+    failure = why_failed(stream.reply(), heard.error)
+    if failure is None and events and not stream.finished and heard.finish is None:
+        failure = Failure("cut", "the stream ended without its end")
+    return Said(stream.status, heard, failure, stream.started)
+
+
+def why_failed(reply: http.Reply, error: t.Any = None) -> Failure | None:
+    """Why this reply is no answer, None where it is one. ``error``: an error object heard within a stream. Pure."""
+    if reply.fault is not None and reply.fault.code != "redirect":
+        kind = {"timeout": "late", "not_listening": "gone", "cut": "cut", "cancelled": "cancelled"}
+        return Failure(kind.get(reply.fault.code, "other"), reply.fault.text)
+    status, body = reply.status, error if error is not None else reply.json()
+    text, code = error_of(body)
+    text = text if len(text) <= 300 else text[:300] + " ..."
+    if status == 200 and error is None:
+        return None
+    if status in (401, 403):
+        return Failure("key", f"the key is refused ({status})")
+    if status == 429 or code in ("server_overloaded", "rate_limit_error"):
+        wait = reply.headers.get("retry-after", "")
+        return Failure("busy", "the queue is full (429" + (f", retry after {wait} s)" if wait.isdigit() else ")"))
+    if status == 503:
+        return Failure("loading", f"the endpoint is not ready (503): {text}")
+    refusal = read_refusal(body)
+    if refusal is not None:
+        return Failure("refused", refusal.says, refusal)
+    if (status or 0) >= 500 or status == 200:
+        return Failure("engine", f"the engine failed the request ({status}): {text or 'without a reason'}")
+    return Failure("other", f"the endpoint answered {status}: {text or 'without a reason'}")

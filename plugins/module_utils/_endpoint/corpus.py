@@ -1,0 +1,145 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prompt text of a wanted length, made piece by piece: marker at the head, English-like filler, question at the end.
+
+The same seed gives the same text. All text is plain ASCII that JSON does not escape, so that its length in a request
+is its number of characters. Filler is lower case but for the first letter of a sentence, so that no filler can be
+taken for a marker.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import typing as t
+
+# Without I, O, 0 and 1, which are misread.
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_VOCABULARY = (
+    "a about above across after again against air all almost along also always among an and animal another answer any "
+    "are around as ask at away back bad bank be because become before began begin behind being believe below best "
+    "better between big bird black blue boat body book both bottom bring brought build built business but by call "
+    "came can car care carry cause certain change check children city clear close cold color come common complete "
+    "could country course cover cross cut dark day deep did different direct distance do does dog done door down draw "
+    "dry during each early earth east easy eat end enough even ever every example eye face fact fall family far farm "
+    "fast father feel feet few field figure fill final find fine fire first fish five flat floor follow food foot for "
+    "force form found four free friend from front full game garden gave general get girl give go gold good great green "
+    "ground group grow had half hand happen hard has have he head hear heat heavy help her here high hill him his hold "
+    "home horse hot hour house how hundred idea if important in inch interest into iron is island it its just keep "
+    "kind king knew know land language large last late laugh lay lead learn leave left less let letter life light like "
+    "line list listen little live long look love low machine made make man many map mark market matter may mean "
+    "measure men might mile mind minute miss money moon more morning most mother mountain move much music must name "
+    "near need never new next night no north note nothing notice now number object of off often old on once one only "
+    "open or order other our out over own page paper part pass pattern people perhaps person picture piece place plain "
+    "plan plant play point port possible power press problem produce pull put question quick quite rain ran reach read "
+    "ready real reason record red remember rest right river road rock room round rule run said sail same saw say "
+    "school science sea second see seem self sentence serve set several shape she ship short should show side sign "
+    "simple since sing six size sky sleep slow small snow so some song soon sound south space special spell stand star "
+    "start state stay step still stone stood stop story street strong study such summer sun sure surface system table "
+    "take talk tall teach tell ten test than that the their them then there these they thing think this those though "
+    "thought thousand three through time to together told too took top toward town travel tree true try turn two under "
+    "unit until up upon us use usual valley very village voice vowel wait walk wall want war warm was watch water wave "
+    "way we week weight well went were west what wheel when where which while white who whole why wide will wind "
+    "window winter with without wood word work world would write year yes yet you young your"
+)
+_WORDS = _VOCABULARY.split()
+_PIECE = 16 * 1024
+# Characters of filler a word, with its space and its share of the punctuation; see the test that measures it.
+CHARS_PER_WORD = 5.62
+
+
+def marker(rng: random.Random | None = None) -> str:
+    """A word like ``Q7FM-2KDX-9RTA`` that no corpus holds. Random unless a test gives its own ``rng``."""
+    pick: t.Callable[[str], str] = rng.choice if rng is not None else secrets.choice
+    return "-".join("".join(pick(_ALPHABET) for _ in range(4)) for _ in range(3))
+
+
+def markers(count: int, rng: random.Random | None = None) -> list[str]:
+    """``count`` different markers."""
+    found: list[str] = []
+    while len(found) < count:
+        one = marker(rng)
+        if one not in found:
+            found.append(one)
+    return found
+
+
+def fresh_seed() -> int:
+    """A seed for text that no cache has seen."""
+    return secrets.randbits(48)
+
+
+class Prompt:
+    """A prompt of exactly ``chars`` characters: ``head``, filler from ``seed``, ``tail``. Holds none of its filler.
+
+    Too few ``chars`` for head and tail give just these two.
+    """
+
+    def __init__(self, head: str, tail: str, chars: int, seed: int) -> None:
+        self._head = head
+        self._tail = tail
+        self._seed = seed
+        self._filler = max(0, chars - len(head) - len(tail))
+
+    @property
+    def chars(self) -> int:
+        """The length of the whole prompt."""
+        return len(self._head) + self._filler + len(self._tail)
+
+    def parts(self) -> t.Iterator[str]:
+        """The prompt in pieces, the same at each call."""
+        yield self._head
+        left = self._filler
+        for piece in _filler(self._seed):
+            if left <= 0:
+                break
+            yield piece[:left]
+            left -= len(piece)
+        yield self._tail
+
+
+def _filler(seed: int) -> t.Iterator[str]:
+    """Endless sentences of seven to sixteen words, in pieces of about 16 KiB."""
+    rng = random.Random(seed)
+    number = rng.random
+    count = len(_WORDS)
+    while True:
+        sentences: list[str] = []
+        size = 0
+        while size < _PIECE:
+            words = [_WORDS[int(number() * count)] for _ in range(7 + int(number() * 10))]
+            words[0] = words[0].capitalize()
+            if len(words) > 11:
+                words[6] += ","
+            sentence = " ".join(words) + ". "
+            sentences.append(sentence)
+            size += len(sentence)
+        yield "".join(sentences)
+
+
+def recall_prompt(code_word: str, chars: int, seed: int) -> Prompt:
+    """A prompt whose first word is the marker and whose end asks for it."""
+    return Prompt(
+        f"{code_word} is the code word of this document. Remember the code word. The document follows. ",
+        " This is the end of the document. Return the code word that stands at its very beginning,"
+        " first and by itself. The code word of this document is",
+        chars,
+        seed,
+    )
+
+
+def cold_prompt(nonce: str, chars: int, seed: int) -> Prompt:
+    """A prompt that no prefix cache can know: the nonce stands at the head. Its end asks for more of the same."""
+    return Prompt(f"{nonce} is the number of this document. ", " Go on with this document at length: ", chars, seed)
+
+
+def text_above(tokens: int, seed: int) -> Prompt:
+    """A prompt that certainly has more than ``tokens`` tokens: 1.3 times as many words, each a token or more."""
+    return cold_prompt(marker(), int(tokens * 1.3 * CHARS_PER_WORD) + 1000, seed)
+
+
+def words_of(chars: int) -> int:
+    """About how many words ``chars`` characters of filler hold."""
+    return int(chars / CHARS_PER_WORD)

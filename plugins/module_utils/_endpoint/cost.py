@@ -1,0 +1,62 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the probes cost, before they are run. Pure.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+CHUNK_TOKENS = 2048
+SPECULATIVE_TOKENS = 2
+RATE_PROMPT_TOKENS = 43500
+RATE_GENERATE_TOKENS = 512
+RATE_RUNS = 2
+LEAST_GENERATED = 128
+# A single stream decoded 90 to 124 tokens/s on the endpoints that published a figure.
+_DECODE_TPS = 100.0
+
+
+def boundary_generate_tokens(
+    sequences: int,
+    max_model_len: int,
+    chunk_tokens: int = CHUNK_TOKENS,
+    speculative_tokens: int = SPECULATIVE_TOKENS,
+) -> int:
+    """The tokens that each boundary sequence must be able to decode while the others are prefilled.
+
+    Decode goes on one step a prefill chunk, and a step yields at most 1 + depth tokens: (sequences - 1) x
+    ceil(window / chunk) x (1 + depth), rounded up to a hundred and at least 128. 600 for 3 x 200,000.
+    """
+    chunks = -(-max_model_len // max(1, chunk_tokens))
+    least = (sequences - 1) * chunks * (1 + speculative_tokens)
+    return max(LEAST_GENERATED, -(-least // 100) * 100)
+
+
+def probe_cost(
+    probes: str,
+    sequences: int,
+    max_model_len: int,
+    prompt_tokens: int = RATE_PROMPT_TOKENS,
+    runs: int = RATE_RUNS,
+    prefill_tps: float | None = None,
+) -> dict[str, t.Any]:
+    """``{prompt_tokens, generated_tokens, seconds}`` of all probes of one endpoint; zero for ``probes`` none.
+
+    ``prompt_tokens`` is also what passes through the endpoint's prefix cache. ``seconds`` is None where no prefill
+    rate is known; it takes the rate at ``prompt_tokens`` for every prompt, so that longer windows take rather more.
+    Calibration is refused before any prefill and costs nothing.
+    """
+    if probes == "none":
+        return {"prompt_tokens": 0, "generated_tokens": 0, "seconds": 0.0}
+    each = boundary_generate_tokens(sequences, max_model_len)
+    rate_prompts = (runs + 1) * prompt_tokens
+    rate_generated = (runs + 1) * RATE_GENERATE_TOKENS
+    prompts = sequences * max(0, max_model_len - each) + rate_prompts
+    seconds = None
+    if prefill_tps is not None and prefill_tps > 0:
+        # Only the last boundary sequence decodes alone; the others decode while the next ones are prefilled.
+        seconds = round(prompts / prefill_tps + (each + rate_generated) / _DECODE_TPS, 1)
+    return {"prompt_tokens": prompts, "generated_tokens": sequences * each + rate_generated, "seconds": seconds}

@@ -1,0 +1,293 @@
+#!/usr/bin/python
+# Copyright: kvfleet.radiance maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: boundary_probe
+short_description: Prove that a radiance endpoint holds all its sequences at full length at once
+version_added: 0.1.0
+description:
+  - Sends as many prompts at once as the endpoint runs sequences, each filling the window but for what it generates. A
+    marker, one unique word, stands first in each prompt, and the answer must return it.
+  - Every sequence keeps generating until the last one has its first token, so that all hold the KV pool together.
+    That they did is shown by the times of their tokens, with C(/stats) as the second witness.
+  - The verdict is V(passed) only where every marker came back and all sequences overlapped. It is V(failed) for a
+    lost, foreign or truncated marker, for a request that the engine failed or refused inside the window, and for a
+    preemption. It is V(inconclusive) for everything that proves neither, such as other traffic, a full queue, or a
+    request that passed O(timeout).
+  - A verdict of V(failed) or V(inconclusive) does not fail the module. A wrong key, nothing listening, or a bad
+    option does.
+  - It changes nothing on disk, and it costs the endpoint's users real time.
+attributes:
+  check_mode:
+    support: full
+    description: Checks the options, sends no request at all, and says that it was skipped.
+  diff_mode:
+    support: none
+    description: The module changes nothing.
+options:
+  endpoint:
+    description:
+      - Base URL of the endpoint, without C(/v1), for example V(http://127.0.0.1:8000).
+      - It is asked from the host that the task runs on. Proxies of the environment are not used, redirects are not
+        followed.
+    type: str
+    required: true
+  api_key:
+    description:
+      - Key of the endpoint. It is sent only to paths that ask for one, and never printed.
+      - A key shorter than 8 characters or of digits alone is refused, since keeping it out of a result would mangle
+        equal numbers in it.
+    type: str
+  api_key_file:
+    description:
+      - File that holds the key, on the host that the task runs on. The same rules hold for its content.
+    type: path
+  model:
+    description:
+      - Model to ask for. The default is the first one that C(/v1/models) lists.
+    type: str
+  timeout:
+    description:
+      - Seconds from connect to the last byte, for each request as a whole. Also how long the probe waits for an
+        endpoint that is still loading.
+      - The first request that passes it ends the probe.
+      - A whole number in plain decimal digits.
+    type: raw
+    default: 1800
+  sequences:
+    description:
+      - Sequences to hold at once. The default is the endpoint's own C(max_num_seqs). More than that is V(inconclusive).
+      - A whole number in plain decimal digits.
+    type: raw
+  max_model_len:
+    description:
+      - Window to fill, in tokens. The default is the endpoint's own. A longer one is V(inconclusive).
+      - A whole number in plain decimal digits.
+    type: raw
+  generate_tokens:
+    description:
+      - Tokens that each sequence generates. Decode goes on one step a prefill chunk, so that the default is
+        (sequences - 1) x ceil(window / chunk) x (1 + speculation depth), rounded up to a hundred and at least 128,
+        which is 600 for 3 sequences of 200,000 tokens.
+      - A whole number in plain decimal digits.
+    type: raw
+  chars_per_token:
+    description:
+      - Characters a token of the probe's own text, as M(kvfleet.radiance.token_calibration_info) returns it. The
+        default is to calibrate first.
+    type: float
+  require_idle:
+    description:
+      - Wait for other traffic to end, up to O(timeout), before anything is sent. Without it, other traffic makes the
+        verdict V(inconclusive).
+    type: bool
+    default: false
+author:
+  - kvfleet.radiance maintainers (@kvfleet)
+"""
+
+EXAMPLES = r"""
+- name: Prove the shape that the endpoint serves
+  kvfleet.radiance.boundary_probe:
+    endpoint: http://127.0.0.1:8000
+    api_key_file: /etc/radiance/flashnext.key
+  register: probed
+
+- name: Stop where the pool does not hold it
+  ansible.builtin.fail:
+    msg: "{{ probed.boundary.says }}"
+  when: probed.boundary.verdict == "failed"
+
+- name: Prove three sequences of 200,000 tokens when nobody else is served
+  kvfleet.radiance.boundary_probe:
+    endpoint: http://127.0.0.1:8000
+    sequences: 3
+    max_model_len: 200000
+    require_idle: true
+"""
+
+RETURN = r"""
+boundary:
+  description: What was proven.
+  returned: success, but for check mode
+  type: dict
+  contains:
+    asked:
+      description: Sequences that were to be held at once.
+      type: int
+      returned: always
+      sample: 3
+    retrieved:
+      description: Sequences whose answer returned its own marker.
+      type: int
+      returned: always
+      sample: 3
+    overlap:
+      description: Sequences that held the pool at the same time, from their first token to their end.
+      type: int
+      returned: always
+      sample: 3
+    verdict:
+      description: V(passed), V(failed) or V(inconclusive).
+      type: str
+      returned: always
+      sample: passed
+    says:
+      description: The verdict in words, with its numbers and causes.
+      type: str
+      returned: always
+      sample: 3 of 3 markers came back and 3 sequences of about 198,793 tokens held the pool at the same time
+    replies:
+      description: Each sequence's own result.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        index:
+          description: Number of the sequence, from 0.
+          type: int
+          returned: always
+          sample: 0
+        status:
+          description: HTTP status, null where none arrived.
+          type: int
+          returned: always
+          sample: 200
+        prompt_tokens:
+          description: Prompt tokens that the reply counts, null where it does not.
+          type: int
+          returned: always
+          sample: 198790
+        marker:
+          description: V(found), V(lost), V(foreign), V(truncated) or V(error).
+          type: str
+          returned: always
+          sample: found
+        says:
+          description: Where the marker was, or what happened.
+          type: str
+          returned: always
+          sample: in the answer
+    witness:
+      description: The most that the engine's C(/stats) showed meanwhile, null where nothing was asked.
+      type: dict
+      returned: always
+      contains:
+        samples:
+          description: Readings of C(/stats).
+          type: int
+          returned: always
+          sample: 412
+        decoding:
+          description: Sequences in decode.
+          type: int
+          returned: always
+          sample: 3
+        kv_tokens_used:
+          description: Tokens held in the pool.
+          type: int
+          returned: always
+          sample: 597870
+        preempted:
+          description: Sequences that the engine preempted.
+          type: int
+          returned: always
+          sample: 0
+    max_model_len:
+      description: Window that was filled.
+      type: int
+      returned: always
+      sample: 200000
+    generate_tokens:
+      description: Tokens that each sequence was to generate.
+      type: int
+      returned: always
+      sample: 600
+calibration:
+  description: The calibration that was made first, null where O(chars_per_token) was given or none was made.
+  returned: success, but for check mode
+  type: dict
+  contains:
+    chars_per_token:
+      description: Characters a token of the probes' own text, null where it could not be measured.
+      type: float
+      returned: always
+      sample: 2.7617
+    tokens:
+      description: Tokens that the endpoint counted.
+      type: int
+      returned: always
+      sample: 529300
+    chars:
+      description: Characters of the text that was counted.
+      type: int
+      returned: always
+      sample: 1461769
+    limit:
+      description: Window that the endpoint names, in tokens.
+      type: int
+      returned: always
+      sample: 200000
+    exact:
+      description: Whether the count is the endpoint's own, of the whole text.
+      type: bool
+      returned: always
+      sample: true
+    method:
+      description: How the count was had, V(refusal), V(tokenize) or V(usage), null where it was not.
+      type: str
+      returned: always
+      sample: refusal
+    prefilled_tokens:
+      description: Prompt tokens that the endpoint had to prefill for it.
+      type: int
+      returned: always
+      sample: 0
+skipped:
+  description: Present in check mode, in which nothing is sent.
+  returned: in check mode
+  type: bool
+  sample: true
+msg:
+  description: Why nothing was measured, in check mode, or why the module failed.
+  returned: in check mode and on failure
+  type: str
+  sample: "check mode: the probe sends no request, since one would cost the endpoint's users real time"
+code:
+  description: A stable word for the failure, for example V(wrong_key), V(not_listening), V(key_unusable) or
+    V(endpoint_unusable).
+  returned: on failure
+  type: str
+  sample: wrong_key
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import boundary, options
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec=dict(
+            endpoint=dict(type="str", required=True),
+            api_key=dict(type="str", no_log=True),
+            api_key_file=dict(type="path", no_log=False),
+            model=dict(type="str"),
+            timeout=dict(type="raw", default=1800),
+            sequences=dict(type="raw"),
+            max_model_len=dict(type="raw"),
+            generate_tokens=dict(type="raw", no_log=False),
+            chars_per_token=dict(type="float", no_log=False),
+            require_idle=dict(type="bool", default=False),
+        ),
+        mutually_exclusive=[("api_key", "api_key_file")],
+        supports_check_mode=True,
+    )
+    options.run(module, boundary.probe)
+
+
+if __name__ == "__main__":
+    main()

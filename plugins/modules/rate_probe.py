@@ -1,0 +1,289 @@
+#!/usr/bin/python
+# Copyright: kvfleet.radiance maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rate_probe
+short_description: Measure cold prefill and decode rates of a radiance endpoint
+version_added: 0.1.0
+description:
+  - Sends one unscored warm-up and then O(runs) prompts of O(prompt_tokens) tokens, one after the other, each with
+    other text and a random word at its head, so that no prefix cache can know it.
+  - Prefill is the prompt's tokens over the time to the first token, decode the further tokens over the time from the
+    first to the last. Tokens are those of the reply's usage, never its chunks, and reasoning counts as text.
+  - The server's own timings are returned where the wall clock bears them out (within 10 percent, or 0.25 seconds for
+    what parsing and the network add), the wall clock's figure where there are no timings, and null where the two
+    contradict each other.
+  - The verdict is V(passed) where every run was measured, cold (no cached token), with at least 128 tokens decoded and
+    no other traffic, and V(inconclusive) otherwise. A rate is never a reason for V(failed).
+  - A verdict of V(inconclusive) does not fail the module. A wrong key, nothing listening, or a bad option does.
+  - It changes nothing on disk, and it costs the endpoint's users real time.
+attributes:
+  check_mode:
+    support: full
+    description: Checks the options, sends no request at all, and says that it was skipped.
+  diff_mode:
+    support: none
+    description: The module changes nothing.
+options:
+  endpoint:
+    description:
+      - Base URL of the endpoint, without C(/v1), for example V(http://127.0.0.1:8000).
+      - It is asked from the host that the task runs on. Proxies of the environment are not used, redirects are not
+        followed.
+    type: str
+    required: true
+  api_key:
+    description:
+      - Key of the endpoint. It is sent only to paths that ask for one, and never printed.
+      - A key shorter than 8 characters or of digits alone is refused, since keeping it out of a result would mangle
+        equal numbers in it.
+    type: str
+  api_key_file:
+    description:
+      - File that holds the key, on the host that the task runs on. The same rules hold for its content.
+    type: path
+  model:
+    description:
+      - Model to ask for. The default is the first one that C(/v1/models) lists.
+    type: str
+  timeout:
+    description:
+      - Seconds from connect to the last byte, for each request as a whole. Also how long the probe waits for an
+        endpoint that is still loading.
+      - The first request that passes it ends the probe.
+      - A whole number in plain decimal digits.
+    type: raw
+    default: 1800
+  prompt_tokens:
+    description:
+      - Tokens of each prompt. A whole number in plain decimal digits.
+    type: raw
+    default: 43500
+  generate_tokens:
+    description:
+      - Tokens to generate in each run. Fewer than 128 give no decode rate. A whole number in plain decimal digits.
+    type: raw
+    default: 512
+  runs:
+    description:
+      - Scored runs. A whole number in plain decimal digits.
+    type: raw
+    default: 2
+  chars_per_token:
+    description:
+      - Characters a token of the probe's own text, as M(kvfleet.radiance.token_calibration_info) returns it. The
+        default is to calibrate first.
+    type: float
+  require_idle:
+    description:
+      - Wait for other traffic to end, up to O(timeout), before anything is sent. Without it, other traffic makes the
+        verdict V(inconclusive).
+    type: bool
+    default: false
+author:
+  - kvfleet.radiance maintainers (@kvfleet)
+"""
+
+EXAMPLES = r"""
+- name: Measure the rates that the slab law is made of
+  kvfleet.radiance.rate_probe:
+    endpoint: http://127.0.0.1:8000
+    api_key_file: /etc/radiance/flashnext.key
+  register: probed
+
+- name: Show them
+  ansible.builtin.debug:
+    msg: "{{ probed.rates.says }}"
+"""
+
+RETURN = r"""
+rates:
+  description: What was measured, medians over the scored runs. What was not measured is null.
+  returned: success, but for check mode
+  type: dict
+  contains:
+    prefill_tps:
+      description: Cold prefill, prompt tokens a second.
+      type: float
+      returned: always
+      sample: 3996.4
+    decode_tps:
+      description: Decode of a single stream, tokens a second, the first token apart.
+      type: float
+      returned: always
+      sample: 121.3
+    prompt_tokens:
+      description: Prompt tokens a run, as the replies count them.
+      type: int
+      returned: always
+      sample: 43489
+    generated_tokens:
+      description: Generated tokens a run, as the replies count them.
+      type: int
+      returned: always
+      sample: 512
+    cached_tokens:
+      description: The most prompt tokens of a run that came from a cache. More than 0 is not cold.
+      type: int
+      returned: always
+      sample: 0
+    concurrent_decode_tps:
+      description: Decode of each of several streams at once. Null, since the quick form does not measure it.
+      type: float
+      returned: always
+      sample: null
+    draft_acceptance:
+      description: Part of the draft tokens that the engine accepted, of its own account, null where it gives none.
+      type: float
+      returned: always
+      sample: 0.71
+    method:
+      description: V(timings) for the server's own figures borne out by the wall clock, V(wall_clock), or V(mixed),
+        null where nothing was measured.
+      type: str
+      returned: always
+      sample: timings
+    verdict:
+      description: V(passed) or V(inconclusive).
+      type: str
+      returned: always
+      sample: passed
+    says:
+      description: The rates in words, and what was not measured and why.
+      type: str
+      returned: always
+      sample: prefill 3,996 tokens/s over 43,489 tokens, decode 121.3 tokens/s over 512 tokens, median of 2 runs
+    runs:
+      description: Each scored run.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        prompt_tokens:
+          description: Prompt tokens as the reply counts them.
+          type: int
+          returned: always
+          sample: 43489
+        generated_tokens:
+          description: Generated tokens as the reply counts them.
+          type: int
+          returned: always
+          sample: 512
+        cached_tokens:
+          description: Prompt tokens that came from a cache.
+          type: int
+          returned: always
+          sample: 0
+        ttft_seconds:
+          description: Seconds from the start of the request to its first token, by the wall clock.
+          type: float
+          returned: always
+          sample: 10.91
+        prefill_tps:
+          description: Prefill of this run.
+          type: float
+          returned: always
+          sample: 3996.4
+        decode_tps:
+          description: Decode of this run.
+          type: float
+          returned: always
+          sample: 121.3
+        method:
+          description: As for all runs together.
+          type: str
+          returned: always
+          sample: timings
+        says:
+          description: What was not measured and why, null where all was.
+          type: str
+          returned: always
+          sample: null
+calibration:
+  description: The calibration that was made first, null where O(chars_per_token) was given or none was made.
+  returned: success, but for check mode
+  type: dict
+  contains:
+    chars_per_token:
+      description: Characters a token of the probes' own text, null where it could not be measured.
+      type: float
+      returned: always
+      sample: 2.7617
+    tokens:
+      description: Tokens that the endpoint counted.
+      type: int
+      returned: always
+      sample: 529300
+    chars:
+      description: Characters of the text that was counted.
+      type: int
+      returned: always
+      sample: 1461769
+    limit:
+      description: Window that the endpoint names, in tokens.
+      type: int
+      returned: always
+      sample: 200000
+    exact:
+      description: Whether the count is the endpoint's own, of the whole text.
+      type: bool
+      returned: always
+      sample: true
+    method:
+      description: How the count was had, V(refusal), V(tokenize) or V(usage), null where it was not.
+      type: str
+      returned: always
+      sample: refusal
+    prefilled_tokens:
+      description: Prompt tokens that the endpoint had to prefill for it.
+      type: int
+      returned: always
+      sample: 0
+skipped:
+  description: Present in check mode, in which nothing is sent.
+  returned: in check mode
+  type: bool
+  sample: true
+msg:
+  description: Why nothing was measured, in check mode, or why the module failed.
+  returned: in check mode and on failure
+  type: str
+  sample: "check mode: the probe sends no request, since one would cost the endpoint's users real time"
+code:
+  description: A stable word for the failure, for example V(wrong_key), V(not_listening), V(key_unusable) or
+    V(endpoint_unusable).
+  returned: on failure
+  type: str
+  sample: wrong_key
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import options, rates
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec=dict(
+            endpoint=dict(type="str", required=True),
+            api_key=dict(type="str", no_log=True),
+            api_key_file=dict(type="path", no_log=False),
+            model=dict(type="str"),
+            timeout=dict(type="raw", default=1800),
+            prompt_tokens=dict(type="raw", default=43500, no_log=False),
+            generate_tokens=dict(type="raw", default=512, no_log=False),
+            runs=dict(type="raw", default=2),
+            chars_per_token=dict(type="float", no_log=False),
+            require_idle=dict(type="bool", default=False),
+        ),
+        mutually_exclusive=[("api_key", "api_key_file")],
+        supports_check_mode=True,
+    )
+    options.run(module, rates.probe)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A well-behaved little endpoint whose every habit a test can change. It shares no code with the probes.
+
+It counts a token for every 2.5 characters, refuses what fills its window, and streams: a first piece that holds the
+prompt's first word, then filler. With ``together`` set, no sequence ends before so many have begun.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import typing as t
+
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpoint.endpoint_server import (
+    Call,
+    Server,
+    serving,
+)
+
+CHARS_PER_TOKEN = 2.5
+
+
+class Small:
+    """The habits of the endpoint; a test sets what it wants to be different."""
+
+    def __init__(self, *, window: int = 6000, sequences: int = 3, together: int = 1) -> None:
+        self.window = window
+        self.sequences = sequences
+        self.prefill_tps = 20_000.0
+        self.decode_tps = 1_000.0
+        self.key: str | None = None
+        self.in_flight = 0
+        self.others = 0
+        self.stats: dict[str, t.Any] = {}
+        self.refuses = True
+        # Each may be replaced: what a prompt counts, what the answer says, what usage and timings say.
+        self.count: t.Callable[[str], int] = lambda prompt: int(len(prompt) / CHARS_PER_TOKEN)
+        self.text: t.Callable[[str, int], str] = lambda prompt, number: prompt.split(" ", 1)[0]
+        self.usage: t.Callable[[int, int], t.Any] = lambda prompt, made: {
+            "prompt_tokens": prompt,
+            "completion_tokens": made,
+            "prompt_tokens_details": {"cached_tokens": 0},
+        }
+        self.timings: t.Callable[[int, int, float, float], t.Any] = lambda prompt, made, prefill, decode: None
+        self.instead: t.Callable[[Call, int], bool] = lambda call, number: False
+        self.within: t.Callable[[Call, int], bool] = lambda call, number: False
+        self.pieces = 32
+        self.completions = 0
+        self._lock = threading.Lock()
+        self._begun = threading.Barrier(together)
+
+    @contextlib.contextmanager
+    def serving(self) -> t.Iterator[Server]:
+        """Serve for the length of the block."""
+        answers = {
+            "/health": lambda call: call.reply({"status": "ok"}),
+            "/v1/models": self._guard(lambda call: call.reply({"data": [{"id": "small"}]})),
+            "/load": self._guard(lambda call: call.reply({"running": self.in_flight + self.others, "waiting": 0})),
+            "/stats": self._guard(self._stats),
+            "/server_info": self._guard(self._info),
+            "/v1/completions": self._guard(self._complete),
+        }
+        with serving(answers) as server:
+            yield server
+
+    def _guard(self, answer: t.Callable[[Call], None]) -> t.Callable[[Call], None]:
+        def guarded(call: Call) -> None:
+            if self.key is not None and call.headers.get("Authorization") != f"Bearer {self.key}":
+                call.reply({"error": {"message": "invalid api key", "type": "authentication_error"}}, status=401)
+            else:
+                answer(call)
+
+        return guarded
+
+    def _stats(self, call: Call) -> None:
+        call.reply({"running": self.in_flight + self.others, "waiting": 0, "draft_accept": 0.5, **self.stats})
+
+    def _info(self, call: Call) -> None:
+        call.reply(
+            {
+                "server": {"max_model_len": self.window, "max_num_seqs": self.sequences},
+                "engine": {"max_num_batched_tokens": 2048, "speculation": {"enabled": True, "depth": 2}},
+            }
+        )
+
+    def _complete(self, call: Call) -> None:
+        with self._lock:
+            number = self.completions
+            self.completions += 1
+            self.in_flight += 1
+        try:
+            if not self.instead(call, number):
+                self._answer(call, number)
+        finally:
+            with self._lock:
+                self.in_flight -= 1
+
+    def _answer(self, call: Call, number: int) -> None:
+        prompt, made = call.content["prompt"], call.content["max_tokens"]
+        tokens = self.count(prompt)
+        if self.refuses and tokens >= self.window:
+            call.reply(
+                {
+                    "error": {
+                        "message": f"prompt: {tokens} prompt tokens does not fit the {self.window} token context, which"
+                        f" leaves nothing to generate into; shorten the prompt by at least"
+                        f" {tokens - self.window + 1} tokens",
+                        "type": "invalid_request_error",
+                        "param": "prompt",
+                        "code": "context_length_exceeded",
+                    }
+                },
+                status=400,
+            )
+            return
+        prefill, decode = tokens / self.prefill_tps, (made - 1) / self.decode_tps
+        last = {"usage": self.usage(tokens, made), "timings": self.timings(tokens, made, prefill, decode)}
+        if not call.content.get("stream"):
+            call.reply({"choices": [{"text": "x", "finish_reason": "length"}], **last})
+            return
+        time.sleep(prefill)
+        call.begin_events()
+        call.event({"choices": [{"text": self.text(prompt, number)}]})
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self._begun.wait(timeout=5)
+        if self.within(call, number):
+            return
+        for _ in range(self.pieces):
+            call.event({"choices": [{"text": " and so on"}]}, after=decode / self.pieces)
+        call.event({"choices": [{"text": "", "finish_reason": "length"}]})
+        call.event({"choices": [], **last})
+        call.event("[DONE]")

@@ -1,0 +1,149 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The probes' text and figures: lengths, markers, medians, overlap, cost."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client, corpus
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import (
+    boundary_generate_tokens,
+    probe_cost,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import agree, median, most_at_once
+from hypothesis import given
+from hypothesis import strategies as st
+
+MARKER = re.compile(r"[A-Z0-9-]{12,}")
+
+
+@given(st.integers(0, 60_000), st.integers(0, 2**48))
+def test_a_prompt_is_as_long_as_it_says(chars: int, seed: int) -> None:
+    prompt = corpus.recall_prompt("ABCD-EFGH-JKLM", chars, seed)
+    text = "".join(prompt.parts())
+    assert len(text) == prompt.chars
+    assert chars < 300 or len(text) == chars
+    assert MARKER.findall(text) == ["ABCD-EFGH-JKLM"]
+    assert json.loads(json.dumps(text)) == text
+    assert len(json.dumps(text)) == len(text) + 2
+
+
+def test_the_marker_is_the_first_word_and_the_end_asks_for_it() -> None:
+    text = "".join(corpus.recall_prompt("ABCD-EFGH-JKLM", 5000, 1).parts())
+    assert text.startswith("ABCD-EFGH-JKLM is the code word")
+    assert text.endswith("The code word of this document is")
+
+
+def test_a_text_is_the_same_at_each_reading_and_other_for_another_seed() -> None:
+    one, other = corpus.cold_prompt("X", 40_000, 7), corpus.cold_prompt("X", 40_000, 8)
+    assert list(one.parts()) == list(one.parts())
+    assert "".join(one.parts())[200:] != "".join(other.parts())[200:]
+
+
+def test_a_prompt_holds_none_of_its_text() -> None:
+    pieces = [len(piece) for piece in corpus.cold_prompt("X", 600_000, 7).parts()]
+    assert sum(pieces) == 600_000
+    assert max(pieces) < 20_000
+
+
+def test_a_word_is_as_long_as_calibration_takes_it() -> None:
+    text = "".join(corpus.cold_prompt("X", 1_000_000, 3).parts())
+    assert len(text.split()) == pytest.approx(1_000_000 / 5.62, rel=0.005)
+
+
+def test_a_text_above_a_window_has_more_words_than_it() -> None:
+    text = "".join(corpus.text_above(20_000, 3).parts())
+    assert 25_000 < len(text.split()) < 28_000
+
+
+def test_markers_are_unique_words() -> None:
+    found = corpus.markers(64)
+    assert len(set(found)) == 64
+    assert all(re.fullmatch(r"[A-Z0-9-]{12,}", word) for word in found)
+
+
+def test_markers_differ_from_run_to_run_but_for_a_seed() -> None:
+    assert corpus.markers(3) != corpus.markers(3)
+    assert corpus.markers(3, random.Random(5)) == corpus.markers(3, random.Random(5))
+
+
+def test_a_body_of_a_prompt_is_its_json() -> None:
+    prompt = corpus.cold_prompt("X", 30_000, 3)
+    body = client.json_body({"model": "m", "prompt": client.TEXT, "max_tokens": 1}, prompt)
+    raw = b"".join(body.parts())
+    assert len(raw) == body.length
+    assert json.loads(raw) == {"model": "m", "prompt": "".join(prompt.parts()), "max_tokens": 1}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([], None), ([None, None], None), ([3.0], 3.0), ([11.2, None, 11.0], 11.1), ([25.1, 11.2, 11.0], 11.2)],
+)
+def test_median(values: list[float | None], expected: float | None) -> None:
+    assert median(values) == (pytest.approx(expected) if expected is not None else None)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "most", "stretch"),
+    [
+        ([], 0, None),
+        ([(0, 0)], 0, None),
+        ([(0, 1)], 1, (0, 1)),
+        ([(0, 1), (1, 2), (2, 3)], 1, (0, 1)),
+        ([(0, 10), (4, 12), (9, 20)], 3, (9, 10)),
+        ([(0, 5), (1, 2), (3, 4)], 2, (1, 2)),
+        ([(0, 10), (4, 12), (11, 20)], 2, (4, 10)),
+    ],
+)
+def test_most_at_once(intervals: t.Any, most: int, stretch: t.Any) -> None:
+    assert most_at_once(intervals) == (most, stretch)
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=8))
+def test_overlap_is_what_counting_every_moment_gives(intervals: list[tuple[int, int]]) -> None:
+    moments = [sum(a <= m + 0.5 < b for a, b in intervals) for m in range(50)]
+    assert most_at_once(intervals)[0] == max(moments)
+
+
+@pytest.mark.parametrize(
+    ("wall", "server", "agrees"),
+    [
+        (10.9, 10.8, True),
+        (11.9, 10.8, True),
+        (12.2, 10.8, False),
+        (10.0, 10.8, True),
+        (9.0, 10.8, False),
+        (0.30, 0.06, True),
+        (0.40, 0.06, False),
+        (0.06, 0.30, False),
+    ],
+)
+def test_two_accounts_of_one_time(wall: float, server: float, agrees: bool) -> None:
+    assert agree(wall, server) is agrees
+
+
+@pytest.mark.parametrize(
+    ("sequences", "window", "chunk", "depth", "tokens"),
+    [
+        (3, 200_000, 2048, 2, 600),
+        (3, 200_000, 1024, 2, 1200),
+        (3, 200_000, 2048, 0, 200),
+        (8, 200_000, 2048, 3, 2800),
+        (1, 200_000, 2048, 2, 128),
+        (2, 4096, 2048, 2, 128),
+    ],
+)
+def test_what_each_sequence_generates(sequences: int, window: int, chunk: int, depth: int, tokens: int) -> None:
+    assert boundary_generate_tokens(sequences, window, chunk, depth) == tokens
+
+
+def test_cost() -> None:
+    assert probe_cost("none", 3, 200_000) == {"prompt_tokens": 0, "generated_tokens": 0, "seconds": 0.0}
+    assert probe_cost("quick", 3, 200_000) == {"prompt_tokens": 728_700, "generated_tokens": 3_336, "seconds": None}
+    assert probe_cost("quick", 3, 200_000, prefill_tps=3996.0)["seconds"] == 203.7
+    assert probe_cost("quick", 3, 200_000, prompt_tokens=10_000, runs=4)["prompt_tokens"] == 648_200
