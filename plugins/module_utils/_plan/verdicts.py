@@ -28,7 +28,7 @@ class Measured(t.NamedTuple):
     text: str = ""
 
 
-def verdicts(predictions: t.Sequence[Json], ledger: Json | None, probes: Json | None) -> list[Json]:
+def verdicts(predictions: t.Sequence[Json], ledger: Json | None = None, probes: Json | None = None) -> list[Json]:
     """``[{id, verdict, measured, says}]``, one for each prediction, in their order.
 
     ``ledger`` empty or None: no boot was read, so what a ledger would tell stays open. ``probes`` is
