@@ -1,0 +1,206 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Following one boot by its log, from the byte where it began to its listening line or its end.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.drain import healthy
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State, alive
+
+_POLL = 0.2
+_TELL_EVERY = 10.0
+_LOAD = re.compile(r"load: ([0-9.]+) ([KMGT]?i?B) of ([0-9.]+) ([KMGT]?i?B) read, ([0-9.]+ GB/s)")
+_UNIT = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+
+
+class BootText:
+    """The text of a boot as far as it is written; each ``poll`` reads only what is new."""
+
+    def __init__(self, path: str, offset: int) -> None:
+        self._handle = open(path, "rb")  # noqa: SIM115  closed by close()
+        self._handle.seek(offset)
+        self._data = b""
+
+    def poll(self) -> bool:
+        """Whether at least one whole line has come since the last poll."""
+        new = self._handle.read()
+        self._data += new
+        return b"\n" in new
+
+    def lines(self) -> str:
+        """The whole lines."""
+        return self._data[: self._data.rfind(b"\n") + 1].decode("utf-8", "replace")
+
+    def all(self) -> str:
+        """Everything, a line that was cut off included."""
+        return self._data.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Close the log."""
+        self._handle.close()
+
+
+def last_line(text: str) -> str:
+    """The last line with anything on it, for a message."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else "(nothing was printed)"
+
+
+def load_progress(text: str) -> str | None:
+    """``loading 62 % (18.60 GiB of 30.00 GiB, 5.1 GB/s)`` from the last load line, None before there is one."""
+    lines = _LOAD.findall(text)
+    if not lines:
+        return None
+    read, read_unit, total, total_unit, speed = lines[-1]
+    whole = float(total) * _UNIT.get(total_unit, 0.0)
+    if not whole or read_unit not in _UNIT:
+        return None
+    percent = 100 * float(read) * _UNIT[read_unit] / whole
+    return f"loading {percent:.0f} % ({read} {read_unit} of {total} {total_unit}, {speed})"
+
+
+def running_ledger(manager: ProcessManager, process: Process) -> dict[str, t.Any]:
+    """The ledger of the boot that runs, as boot_ledger_info reads it from this log with this pid file."""
+    text, place = read_log(manager.log)
+    source = {"kind": "file", "name": manager.log, "started_at": process.started_at, **place}
+    return read_ledger(text, source=source, flags=process.flags)
+
+
+class _Boot(t.NamedTuple):
+    """Where the boot that is followed lies: the log that its process writes, the byte where it began, its process.
+
+    ``bounded`` is false when text of an earlier boot may stand after ``offset``.
+    """
+
+    path: str
+    offset: int
+    pid: int
+    ticks: int
+    bounded: bool
+
+    def ledger(self, process: Process | None, flags: dict[str, str]) -> tuple[dict[str, t.Any], str]:
+        text, place = read_log(self.path, self.offset, bounded=self.bounded)
+        started = process.started_at if process is not None else None
+        source = {"kind": "file", "name": self.path, "started_at": started, **place}
+        return read_ledger(text, source=source, flags=flags or None, bounded=self.bounded), text
+
+
+def await_ready(
+    manager: ProcessManager,
+    boot: t.Mapping[str, t.Any],
+    phase: Phase,
+    *,
+    timeout: float,
+    endpoint: str | None,
+) -> tuple[dict[str, t.Any], str]:
+    """Follow the boot until it listens and, with ``endpoint``, /health answers. Returns its ledger and its text.
+
+    ``boot`` is the journal's ``{offset, inode, pid, ticks}``. Raises RadianceError ``engine_refused``,
+    ``engine_exited`` or ``never_ready`` with ``result={"ledger": ...}``, as soon as it is certain.
+    """
+    pid = int(boot["pid"])
+    path = manager.log
+    if not os.path.exists(path) or os.stat(path).st_ino != boot["inode"]:
+        path = f"/proc/{pid}/fd/2"  # the log was rotated since; the process still writes where it began
+    where = _Boot(path, int(boot["offset"]), pid, int(boot["ticks"]), bool(boot.get("bounded", True)))
+    text = BootText(where.path, where.offset)
+    try:
+        return _follow(manager, where, text, phase, timeout, endpoint)
+    finally:
+        text.close()
+
+
+def _follow(
+    manager: ProcessManager, where: _Boot, text: BootText, phase: Phase, timeout: float, endpoint: str | None
+) -> tuple[dict[str, t.Any], str]:
+    began = told = time.monotonic()
+    shown: str | None = None
+    ledger: dict[str, t.Any] | None = None
+    flags: dict[str, str] = {}
+    answer = ""
+    while True:
+        # Whether it lives is asked before the log is read: what it printed last is then in what we read.
+        process = manager.current()
+        lives = process is not None or alive(where.pid, where.ticks)
+        if process is not None:
+            flags = process.flags
+        new = text.poll()
+        if new or not lives or ledger is None:
+            ledger = read_ledger(
+                text.lines() if lives else text.all(),
+                source={"kind": "file"},
+                flags=flags or None,
+                bounded=where.bounded,
+            )
+        waited = time.monotonic() - began
+        if not lives:
+            raise _ended(manager, where.ledger(None, flags)[0], text.all(), waited)
+        if ledger["status"] == "refused":
+            raise _refused(where.ledger(process, flags)[0], text.all())
+        if ledger["ready"]:
+            well, answer = healthy(endpoint) if endpoint else (True, "")
+            if well and process is not None:
+                phase.says = f"listening after {waited:.1f} s" + (f", {answer}" if answer else "")
+                return where.ledger(process, flags)
+        if waited >= timeout:
+            raise _never(where.ledger(process, flags)[0], text.all(), timeout, answer)
+        progress = load_progress(text.lines()) if new else shown
+        now = time.monotonic()
+        if now - told >= _TELL_EVERY or (progress != shown and now - told >= 1.0):
+            told, shown = now, progress
+            phase.tell(f"{progress or last_line(text.lines())}, {waited:.0f} s")
+        time.sleep(_POLL)
+
+
+def _reason(ledger: t.Mapping[str, t.Any], text: str) -> str:
+    reason = ledger.get("reason")
+    return str(reason["text"]) if reason else last_line(text)
+
+
+def _refused(ledger: dict[str, t.Any], text: str) -> RadianceError:
+    return RadianceError(
+        f"The engine refused this boot: {_reason(ledger, text)}", code="engine_refused", result={"ledger": ledger}
+    )
+
+
+def _ended(manager: ProcessManager, ledger: dict[str, t.Any], text: str, waited: float) -> RadianceError:
+    if ledger["status"] == "refused":
+        return _refused(ledger, text)
+    status = manager.exit_status()
+    how = f" with {status}" if status else ""
+    return RadianceError(
+        f"The engine ended{how} after {waited:.1f} s, before it listened. Its last line: {last_line(text)}",
+        code="engine_exited",
+        result={"ledger": ledger},
+    )
+
+
+def _never(ledger: dict[str, t.Any], text: str, timeout: float, answer: str) -> RadianceError:
+    but = f" It listens, but {answer}." if ledger["ready"] else ""
+    return RadianceError(
+        f"Not ready after {timeout:g} s (ready_timeout).{but} Its last line: {last_line(text)}",
+        code="never_ready",
+        result={"ledger": ledger},
+    )
+
+
+def save_receipt(state: State, ledger: t.Mapping[str, t.Any], text: str) -> str:
+    """Keep the boot's text, which ends with its listening line, as ``receipts/<fingerprint>.log``; returns the path."""
+    path = f"{state.receipts}/{ledger['fingerprint']}.log"
+    durable.replace(path, text.encode("utf-8"), 0o600)
+    return path

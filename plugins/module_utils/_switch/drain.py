@@ -1,0 +1,122 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Traffic: the hooks of a gateway, and waiting for the requests that are still running.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Run
+
+_POLL = 0.25
+_TELL_EVERY = 5.0
+_REQUEST_TIMEOUT = 5.0
+_HOOK_TIMEOUT = 300.0
+
+
+def hook(run: Run, name: str, argv: t.Sequence[str]) -> None:
+    """Run a hook of the gateway, without a shell. Raises RadianceError ``hook_failed``."""
+    run.acted(argv)
+    try:
+        done = subprocess.run(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "LC_ALL": "C"},
+            timeout=_HOOK_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RadianceError(
+            f"The hook {name} ({argv[0]}) had not ended after {_HOOK_TIMEOUT:g} s.", code="hook_failed"
+        ) from error
+    except OSError as error:
+        raise RadianceError(f"The hook {name} ({argv[0]}) cannot run: {error.strerror}.", code="hook_failed") from error
+    if done.returncode != 0:
+        words = done.stdout.decode("utf-8", "replace").strip().splitlines()
+        raise RadianceError(
+            f"The hook {name} ({argv[0]}) ended with status {done.returncode}"
+            + (f" and says: {words[-1][:300]}" if words else "."),
+            code="hook_failed",
+        )
+
+
+def read_key(path: str | None) -> str | None:
+    """The API key from its file on the target. Raises RadianceError ``api_key_file_unreadable``."""
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as handle:
+            return handle.read().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RadianceError(
+            f"api_key_file {path} cannot be read on the target: {type(error).__name__}.", code="api_key_file_unreadable"
+        ) from error
+
+
+def wait_idle(phase: Phase, endpoint: str | None, key_file: str | None, timeout: float) -> None:
+    """Wait until nothing runs and nothing waits in the engine.
+
+    Raises RadianceError ``traffic_still_running`` or ``load_unreadable``; nothing was stopped then.
+    """
+    if timeout == 0:
+        phase.says = "drain_timeout is 0: requests that are running are cut"
+        return
+    if endpoint is None:
+        phase.says = "no endpoint is given, so requests that are running cannot be seen and are cut"
+        return
+    http = client.Client(endpoint, api_key=read_key(key_file), timeout=_REQUEST_TIMEOUT)
+    began = told = time.monotonic()
+    while True:
+        busy = _in_flight(http)
+        waited = time.monotonic() - began
+        if not busy:
+            phase.says = f"no request is running or waiting, after {waited:.1f} s"
+            return
+        if waited >= timeout:
+            raise RadianceError(
+                f"{busy} request(s) were still running or waiting after {timeout:g} s (drain_timeout), as /load says. "
+                "Nothing was stopped or changed. Take the service out of its gateway (before_drain), give a longer "
+                "drain_timeout, or 0 to cut what runs.",
+                code="traffic_still_running",
+            )
+        if time.monotonic() - told >= _TELL_EVERY:
+            told = time.monotonic()
+            phase.tell(f"{busy} request(s) still running or waiting, {waited:.0f} of {timeout:g} s")
+        time.sleep(_POLL)
+
+
+def _in_flight(http: client.Client) -> int:
+    reply = http.get("/load")
+    if reply.fault is not None and reply.fault.code == "not_listening":
+        return 0
+    answer = reply.json() if reply.ok else None
+    counts = [answer.get(name) for name in ("running", "waiting")] if isinstance(answer, dict) else []
+    numbers = [count for count in counts if isinstance(count, int) and not isinstance(count, bool)]
+    if len(numbers) == 2:
+        return sum(numbers)
+    why = reply.fault.text if reply.fault is not None else f"it answered with status {reply.status}"
+    if reply.status == 401:
+        why = "it asks for a key; give api_key_file"
+    raise RadianceError(
+        f"/load does not tell how many requests are running: {why}. Nothing was stopped or changed. "
+        "Correct that, or give drain_timeout 0 to cut what runs.",
+        code="load_unreadable",
+    )
+
+
+def healthy(endpoint: str) -> tuple[bool, str]:
+    """Whether /health answers 200, and a few words on what it answers."""
+    reply = client.get(endpoint, "/health", timeout=_REQUEST_TIMEOUT)
+    if reply.ok:
+        return True, "/health answers 200"
+    return False, reply.fault.text if reply.fault is not None else f"/health answers {reply.status}"

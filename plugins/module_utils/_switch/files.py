@@ -1,0 +1,244 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files that a switch installs: compared, staged beside their place, swapped by rename, put back byte for byte.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import stat
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
+
+MASK = "********"
+# A name that holds a secret ends in one of these words: API_KEY and HF_TOKEN do, API_KEY_FILE and MAX_TOKENS do not.
+_SECRET_WORD = r"(?:key|token|secret|password|passwd|passphrase|credentials?|authorization)"
+_SECRET_NAME = r"(?:[a-z0-9]+[_.-])*" + _SECRET_WORD
+_SECRETS = (
+    # NAME=value, name: value, with or without quotes
+    re.compile(r"(?im)^(\s*(?:export\s+|-\s+)?[\"']?" + _SECRET_NAME + r"[\"']?\s*[=:]\s*)(\S.*)$"),
+    # --api-key value, --api-key=value; a variable in place of the value is no secret
+    re.compile(r"(?i)(--" + _SECRET_NAME + r"(?:[= ]|\s+))(?![\"']?\$)(\S+)"),
+    re.compile(r"(?i)(\bbearer\s+)(?!\$)([^\s\"']+)"),
+    re.compile(r"()\b((?:sk|hf|ghp|glpat)[-_][A-Za-z0-9_-]{8,})"),
+)
+
+
+class Wanted(t.NamedTuple):
+    """One file as asked: where it goes, its bytes, and its mode (None keeps what is there, else 0644)."""
+
+    dest: str
+    content: bytes
+    mode: int | None
+
+
+class Change(t.NamedTuple):
+    """One file that differs from what is there. ``before`` is None where there is no file."""
+
+    dest: str
+    before: bytes | None
+    after: bytes
+    mode_before: int | None
+    mode: int
+    owner: tuple[int, int] | None
+
+
+def wanted(entry: t.Mapping[str, t.Any]) -> Wanted:
+    """Read one item of the option ``files``. Raises RadianceError ``file_unusable``."""
+    dest = str(entry["dest"])
+    if not os.path.isabs(dest):
+        raise RadianceError(f"files: dest {dest!r} is not an absolute path on the target.", code="file_unusable")
+    content = entry.get("content")
+    data = str(content).encode("utf-8") if content is not None else _read_source(str(entry["src"]), dest)
+    return Wanted(os.path.realpath(dest), data, _mode(entry.get("mode"), dest))
+
+
+def _read_source(path: str, dest: str) -> bytes:
+    try:
+        with open(path, "rb") as handle:
+            return handle.read()
+    except OSError as error:
+        raise RadianceError(
+            f"files: src {path} for {dest} cannot be read on the target: {error.strerror}.", code="file_unusable"
+        ) from error
+
+
+def _mode(value: t.Any, dest: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        mode = value
+    elif isinstance(value, str) and re.match(r"^0?[0-7]{3,4}$", value):
+        mode = int(value, 8)
+    else:
+        raise RadianceError(
+            f'files: mode {value!r} of {dest} is not an octal mode. Write it in quotes, like "0644".',
+            code="file_unusable",
+        )
+    return mode & 0o7777
+
+
+def compare(files: t.Sequence[Wanted]) -> list[Change]:
+    """What would have to change so that every file has its bytes and its mode. Raises ``file_unusable``."""
+    changes = []
+    for item in files:
+        try:
+            before = durable.read(item.dest)
+            status = os.stat(item.dest) if before is not None else None
+        except OSError as error:
+            raise RadianceError(f"{item.dest} cannot be read: {error.strerror}.", code="file_unusable") from error
+        mode_before = stat.S_IMODE(status.st_mode) if status else None
+        mode = item.mode if item.mode is not None else (0o644 if mode_before is None else mode_before)
+        if before != item.content or mode_before != mode:
+            owner = (status.st_uid, status.st_gid) if status else None
+            changes.append(Change(item.dest, before, item.content, mode_before, mode, owner))
+    return changes
+
+
+def check_writable(changes: t.Sequence[Change]) -> None:
+    """Raise ``file_unusable`` where a folder cannot take the file, before anything is stopped for it."""
+    for change in changes:
+        folder = os.path.dirname(change.dest)
+        if not os.path.isdir(folder):
+            raise RadianceError(f"{change.dest}: there is no folder {folder} on the target.", code="file_unusable")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise RadianceError(f"{change.dest}: this user may not write in {folder}.", code="file_unusable")
+        space = os.statvfs(folder)
+        free, needed = space.f_bavail * space.f_frsize, len(change.after) + len(change.before or b"") + 65536
+        if free < needed:
+            raise RadianceError(
+                f"{change.dest}: {needed:,} bytes are needed in {folder} and {free:,} are free.", code="disk_full"
+            )
+
+
+def journal_entries(changes: t.Sequence[Change], backup: str, number: str) -> list[dict[str, t.Any]]:
+    """What the journal says of each file: where it goes, what was there, where the backup and the new bytes lie."""
+    entries = []
+    for index, change in enumerate(changes):
+        folder, name = os.path.split(change.dest)
+        owner = change.owner or (None, None)
+        entries.append(
+            {
+                "dest": change.dest,
+                "existed": change.before is not None,
+                "mode": change.mode_before,
+                "uid": owner[0],
+                "gid": owner[1],
+                "backup": os.path.join(backup, f"{number}.{index}") if change.before is not None else None,
+                "staged": os.path.join(folder, f".{name}.{number}.new"),
+            }
+        )
+    return entries
+
+
+def stage(changes: t.Sequence[Change], entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
+    """Write the backups and the new files, synced, under names that nothing reads."""
+    for change, entry in zip(changes, entries):
+        if change.before is not None:
+            durable.write_synced(entry["backup"], change.before, 0o600)
+            durable.sync_folder(os.path.dirname(entry["backup"]))
+        durable.write_synced(entry["staged"], change.after, change.mode, change.owner)
+
+
+def swap(entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
+    """Rename every staged file into its place."""
+    for entry in entries:
+        os.replace(entry["staged"], entry["dest"])
+        durable.sync_folder(os.path.dirname(entry["dest"]))
+
+
+def restore(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
+    """Put every file back as the journal says it was; can be done again after it was cut. Says what it put back."""
+    done = []
+    for entry in entries:
+        durable.remove(entry["staged"])
+        if not entry["existed"]:
+            if durable.remove(entry["dest"]):
+                durable.sync_folder(os.path.dirname(entry["dest"]))
+                done.append(entry["dest"])
+            continue
+        content = durable.read(entry["backup"])
+        if content is None:
+            # The backup is written before anything is swapped: where it is missing, nothing was.
+            continue
+        owner = (int(entry["uid"]), int(entry["gid"]))
+        if durable.read(entry["dest"]) != content or stat.S_IMODE(os.stat(entry["dest"]).st_mode) != entry["mode"]:
+            durable.replace(entry["dest"], content, int(entry["mode"]), owner)
+            done.append(entry["dest"])
+    return done
+
+
+def by_hand(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
+    """The shell commands that put back what ``restore`` could not."""
+    commands = []
+    for entry in entries:
+        dest = shlex.quote(entry["dest"])
+        if not entry["existed"]:
+            if os.path.exists(entry["dest"]):
+                commands.append(f"rm -f {dest}")
+        elif durable.read(entry["backup"]) not in (None, durable.read(entry["dest"])):
+            commands.append(f"install -m {int(entry['mode']):04o} {shlex.quote(entry['backup'])} {dest}")
+    return commands
+
+
+def discard(entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
+    """Remove what was staged and backed up for a switch that never swapped anything."""
+    for entry in entries:
+        for path in (entry["staged"], entry["backup"]):
+            if path:
+                with contextlib.suppress(OSError):
+                    durable.remove(path)
+
+
+def install(changes: t.Sequence[Change]) -> None:
+    """Replace each file where nothing has to be restarted for it."""
+    for change in changes:
+        durable.replace(change.dest, change.after, change.mode, change.owner)
+
+
+def masked(text: str) -> str:
+    """The text with the value of everything that is named like a secret replaced."""
+    for pattern in _SECRETS:
+        text = pattern.sub(lambda match: match.group(1) + MASK, text)
+    return text
+
+
+def masked_argv(argv: t.Sequence[str]) -> list[str]:
+    """An argv list without the value that follows a secret's option."""
+    shown: list[str] = []
+    for word in argv:
+        secret = bool(shown) and re.match(r"(?i)^--?" + _SECRET_NAME + r"$", shown[-1])
+        shown.append(MASK if secret else masked(word))
+    return shown
+
+
+def diffs(changes: t.Sequence[Change]) -> list[dict[str, str]]:
+    """One ``{before, after, before_header, after_header}`` a file, for ``--diff``, without secrets."""
+    out = []
+    for change in changes:
+        before = "" if change.before is None else _text(change.before)
+        header_before = header_after = change.dest
+        if change.before is None:
+            header_before = f"{change.dest} (absent)"
+        elif change.mode_before != change.mode:
+            header_before, header_after = (f"{change.dest} (mode {m:04o})" for m in (change.mode_before, change.mode))
+        out.append(
+            {
+                "before": before,
+                "after": _text(change.after),
+                "before_header": header_before,
+                "after_header": header_after,
+            }
+        )
+    return out
+
+
+def _text(data: bytes) -> str:
+    return masked(data.decode("utf-8", "replace"))

@@ -1,0 +1,130 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The journal of one switch: what the next run needs to restore the old pair, or to finish the new one.
+
+It is replaced in one step and synced before each act that cannot be taken back, so a process that dies at any instant
+leaves a journal that is at most one act ahead of the world, never behind it.
+Private to the collection: it may change in any release.
+
+Shape of ``journal.json``::
+
+    schema: "kvfleet.radiance/switch-journal/1"
+    id, service, at, pid
+    direction: forward | back
+    phase: precheck | drain | stop | release | swap | start | ready | referee | receipt | keep
+           (back: restore | start | ready | keep)
+    start: [argv], pid_file, log
+    expect: {to, predictions, attempt, host}
+    old: {pid, ticks, to, serves} or null    the process that ran before, null when none did
+    before: the old boot's ledger, or null
+    files: [{dest, existed, mode, uid, gid, backup, staged}]
+    boot: {offset, inode, pid, ticks} or null     the boot that this direction started
+    stopped: {clock, boot_id, wall} or null       when the stop signal was about to go out
+    held: the old process's grip on the cards, see release.py
+    cause: {phase, code, says} or null    why it goes back
+    record: the entry that `keep` writes, or null
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import typing as t
+import uuid
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State, utc_now
+
+SCHEMA = "kvfleet.radiance/switch-journal/1"
+
+
+class Journal:
+    """One transaction's journal. ``save`` makes what ``data`` holds durable."""
+
+    def __init__(self, path: str, data: dict[str, t.Any]) -> None:
+        self.path = path
+        self.data = data
+
+    @classmethod
+    def begin(cls, state: State, **fields: t.Any) -> Journal:
+        """A new journal, on the disk before this returns."""
+        data: dict[str, t.Any] = {
+            "schema": SCHEMA,
+            "id": uuid.uuid4().hex[:12],
+            "service": state.service,
+            "at": utc_now(),
+            "pid": os.getpid(),
+            "direction": "forward",
+            "phase": "precheck",
+            "old": None,
+            "before": None,
+            "files": [],
+            "boot": None,
+            "stopped": None,
+            "held": None,
+            "cause": None,
+            "record": None,
+            **fields,
+        }
+        journal = cls(state.journal, data)
+        journal.save()
+        return journal
+
+    @classmethod
+    def load(cls, state: State) -> Journal | None:
+        """The journal that an earlier run left, or None. Raises RadianceError ``journal_unreadable``."""
+        content = durable.read(state.journal)
+        if content is None:
+            return None
+        try:
+            data = json.loads(content)
+            if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("service") != state.service:
+                raise ValueError("another shape")
+        except ValueError as error:
+            raise RadianceError(
+                f"{state.journal} is not a journal of this release ({error}). It is written in one step, so something "
+                f"else wrote it, or another release did. Nothing was changed. Compare the files in {state.backup} with "
+                "what the service runs, then move the journal away.",
+                code="journal_unreadable",
+            ) from error
+        return cls(state.journal, data)
+
+    def enter(self, phase: str, **fields: t.Any) -> None:
+        """Say on the disk that the phase begins, before anything of it happens."""
+        self.data.update(fields, phase=phase)
+        self.save()
+
+    def save(self) -> None:
+        """Replace the file with ``data``, synced."""
+        durable.replace(self.path, json.dumps(self.data, sort_keys=True).encode("ascii") + b"\n", 0o600)
+
+    def close(self) -> None:
+        """The transaction is over: remove the journal first, then the backups that only it names."""
+        durable.remove(self.path)
+        durable.sync_folder(os.path.dirname(self.path))
+        for entry in self.data["files"]:
+            for name in ("staged", "backup"):
+                if entry[name]:
+                    durable.remove(entry[name])
+
+
+def boot_id() -> str:
+    """Which start of the machine this is; a monotonic clock means nothing across two of them."""
+    content = durable.read("/proc/sys/kernel/random/boot_id")
+    return (content or b"").decode("ascii", "replace").strip()
+
+
+def instant() -> dict[str, t.Any]:
+    """A moment that another process can measure from, even when the wall clock is set in between."""
+    return {"clock": time.monotonic(), "boot_id": boot_id(), "wall": time.time()}
+
+
+def seconds_since(moment: t.Mapping[str, t.Any] | None) -> float | None:
+    """Seconds from ``moment`` (of ``instant``) to now; across a restart of the machine by the wall clock."""
+    if moment is None:
+        return None
+    if moment["boot_id"] == boot_id():
+        return round(time.monotonic() - float(moment["clock"]), 2)
+    return round(max(0.0, time.time() - float(moment["wall"])), 2)

@@ -1,0 +1,159 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The referee: whether the new boot's ledger is what was asked for. Pure.
+
+It judges essential rows only. A healthy boot is not undone because a row that is nice to have was reworded: what was
+not printed there is no finding.
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+OPTIONS: t.Mapping[str, str] = {
+    "weights_mib": "vram-weights-mib",
+    "kv_mib": "vram-kv-mib",
+    "max_num_seqs": "max-num-seqs",
+    "max_model_len": "max-model-len",
+    "kv_cache_dtype": "kv-cache-dtype",
+    "num_speculative_tokens": "num-speculative-tokens",
+}
+SHAPE = ("max_num_seqs", "max_model_len", "kv_cache_dtype", "num_speculative_tokens")
+
+Finding = dict[str, t.Any]
+
+
+def judge(expect: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any]) -> list[Finding]:
+    """``[{name, holds, asked, printed, line, says}]`` for what was judged, in order.
+
+    ``expect`` is ``{to, predictions}`` of the plan. Names: listening, pair, settled, settled_free.card<N>, capacity,
+    shape. The switch holds when every ``holds`` is true.
+    """
+    to = expect["to"]
+    findings = [_listening(ledger)]
+    findings += _pair(to, ledger)
+    findings += _settled(ledger)
+    findings += _capacity(to, expect.get("predictions") or [], ledger)
+    findings += _shape(to, ledger)
+    return findings
+
+
+def differences(to: t.Mapping[str, t.Any], flags: t.Mapping[str, str]) -> list[str]:
+    """Where a process's flags are not what ``to`` states, as phrases; a null in ``to`` states nothing."""
+    out = []
+    for key, option in OPTIONS.items():
+        if to.get(key) is None:
+            continue
+        runs = flags.get(option)
+        if runs != str(to[key]):
+            out.append(f"--{option} {'is not given' if runs is None else 'is ' + runs}, asked is {to[key]}")
+    return out
+
+
+def state_of(flags: t.Mapping[str, str]) -> dict[str, t.Any]:
+    """Pair and shape of a process in the form of a plan's ``to``; null for what its command line does not state."""
+    out: dict[str, t.Any] = {}
+    for key, option in OPTIONS.items():
+        text = flags.get(option)
+        out[key] = int(text) if text is not None and text.isdecimal() and key != "kv_cache_dtype" else text
+    return out
+
+
+def pair_text(to: t.Mapping[str, t.Any] | None) -> str:
+    """``24,000 + 5,120``, as every message names a pair."""
+    weights, kv = ((to or {}).get(key) for key in ("weights_mib", "kv_mib"))
+    return " + ".join("?" if value is None else _mib(value) for value in (weights, kv))
+
+
+def _finding(name: str, holds: bool, asked: t.Any, printed: t.Any, line: str | None, says: str) -> Finding:
+    return {"name": name, "holds": holds, "asked": asked, "printed": printed, "line": line, "says": says}
+
+
+def _listening(ledger: t.Mapping[str, t.Any]) -> Finding:
+    ready = bool(ledger["ready"])
+    says = "the boot reached its listening line" if ready else "the boot has not reached `server: listening`"
+    return _finding("listening", ready, True, ready, None, says)
+
+
+def _pair(to: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any]) -> list[Finding]:
+    if to.get("weights_mib") is None or to.get("kv_mib") is None:
+        return []  # from release 1.3 on the engine splits the card itself
+    asked: dict[str, int] = {key: to[key] for key in ("weights_mib", "kv_mib")}
+    wrong, printed = [], {}
+    rows = ledger.get("budget") or {}
+    pair = ledger.get("pair") or {}
+    for key, row_name in (("weights_mib", "vram_weights"), ("kv_mib", "vram_kv")):
+        row = (rows.get("rows") or {}).get(row_name)
+        if row is not None:
+            printed[key] = row["mib"]
+            # Half a unit of the printed digits; a stated pool is printed as it was asked, so nothing more is due.
+            if abs(row["mib"] - asked[key]) > row["plus_minus_mib"] + 0.01:
+                wrong.append(f"{row_name} is {row['text']} for {_mib(asked[key])} MiB asked")
+        elif pair.get(key) is not None:
+            printed[key] = pair[key]
+        if pair.get("exact") and pair.get(key) is not None and pair[key] != asked[key]:
+            wrong.append(f"the command line of this boot says {_mib(pair[key])} MiB for {_mib(asked[key])} MiB asked")
+    if len(printed) < 2:
+        return [_finding("pair", False, asked, printed or None, None, "this boot did not print its pools")]
+    says = "; ".join(wrong) or f"the boot printed the pair {pair_text(asked)} that was asked"
+    return [_finding("pair", not wrong, asked, printed, None, says)]
+
+
+def _settled(ledger: t.Mapping[str, t.Any]) -> list[Finding]:
+    findings = []
+    printed = ledger.get("settled") or []
+    for row in printed:
+        free, floor = row["free"], row["floor"]
+        if free is None or floor is None:
+            continue
+        holds = free["mib"] + free["plus_minus_mib"] >= floor["mib"] - floor["plus_minus_mib"]
+        short = floor["mib"] - free["mib"]
+        says = f"card {row['card']} settled at {free['text']} free against a floor of {floor['text']}"
+        if not holds:
+            says += f", {short:,.2f} MiB short"
+        findings.append(
+            _finding(f"settled_free.card{row['card']}", holds, floor["mib"], free["mib"], row.get("line"), says)
+        )
+    cards = {row["card"] for row in printed}
+    absent = [card for card in (ledger.get("devices") or {}).get("used") or [] if card not in cards]
+    if absent or not printed:
+        which = ", ".join(str(card) for card in absent) or "any card"
+        findings.append(
+            _finding("settled", False, "a settled line", None, None, f"this boot printed no settled line for {which}")
+        )
+    return findings
+
+
+def _capacity(
+    to: t.Mapping[str, t.Any], predictions: t.Sequence[t.Mapping[str, t.Any]], ledger: t.Mapping[str, t.Any]
+) -> list[Finding]:
+    asked = to.get("max_num_seqs")
+    capacity = ledger.get("capacity") or {}
+    predicted = [row for row in predictions if row.get("quantity") == "sequences_backed"]
+    # A pool that is meant to hold one request only is not undone for holding one request only.
+    if asked is None or not any(row.get("low") is not None and row["low"] >= asked for row in predicted):
+        return []
+    if capacity.get("full") is None:
+        return []
+    holds = bool(capacity["full"]) and (capacity.get("sequences") is None or capacity["sequences"] >= asked)
+    says = f"the pool backs all {asked} sequences in full"
+    if not holds:
+        percent = capacity.get("backing_percent")
+        says = f"the pool does not back {asked} sequences in full" + ("" if percent is None else f", but {percent} %")
+    return [_finding("capacity", holds, asked, capacity.get("sequences"), capacity.get("line"), says)]
+
+
+def _shape(to: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any]) -> list[Finding]:
+    flags = ledger.get("flags") or {}
+    readable = {key: to.get(key) for key in SHAPE if to.get(key) is not None and OPTIONS[key] in flags}
+    if not readable:
+        return []
+    wrong = differences(readable, flags)
+    printed = {key: flags[OPTIONS[key]] for key in readable}
+    says = "; ".join(wrong) or "the command line of this boot has the shape that was asked"
+    return [_finding("shape", not wrong, readable, printed, None, says)]
+
+
+def _mib(value: float) -> str:
+    return f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"

@@ -1,0 +1,131 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The state directory of a service: the lock, the progress that a controller follows, and where things lie.
+
+``<state_dir>/<service>/`` (mode 0700) holds ``lock``, ``journal.json``, ``progress.jsonl``, ``records.jsonl``,
+``receipts/`` and ``backup/``; ``<state_dir>/card<N>.lock`` keeps two services from switching on the same card.
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import json
+import os
+import typing as t
+import uuid
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+
+
+def utc_now() -> str:
+    """The present second, like ``2026-10-13T09:30:00Z``."""
+    now = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017  datetime.UTC is 3.11's
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Fields of /proc/PID/stat from the third on, none where there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as handle:
+            # The name stands in brackets and may hold anything, brackets included.
+            return handle.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def start_ticks(pid: int) -> int | None:
+    """When the process began, in clock ticks since the machine did; None when there is no such process."""
+    fields = _stat(pid)
+    return int(fields[19]) if len(fields) > 19 else None
+
+
+def alive(pid: int, ticks: int) -> bool:
+    """Whether this very process still runs: not a zombie, not another one that was given the same pid."""
+    fields = _stat(pid)
+    return len(fields) > 19 and fields[0] not in (b"Z", b"X") and int(fields[19]) == ticks
+
+
+class State:
+    """Paths of one service below ``state_dir``. Making the object touches nothing."""
+
+    def __init__(self, state_dir: str, service: str) -> None:
+        self.root = os.path.abspath(state_dir)
+        self.folder = os.path.join(self.root, service)
+        self.service = service
+        self.lock = os.path.join(self.folder, "lock")
+        self.journal = os.path.join(self.folder, "journal.json")
+        self.progress = os.path.join(self.folder, "progress.jsonl")
+        self.records = os.path.join(self.folder, "records.jsonl")
+        self.receipts = os.path.join(self.folder, "receipts")
+        self.backup = os.path.join(self.folder, "backup")
+
+    def make(self) -> None:
+        """Make the folders. Raises RadianceError ``state_dir_unusable``."""
+        try:
+            os.makedirs(self.root, exist_ok=True)
+            for folder in (self.folder, self.receipts, self.backup):
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+                os.chmod(folder, 0o700)
+        except OSError as error:
+            raise RadianceError(
+                f"The state directory {self.folder} cannot be made: {error.strerror}. Nothing was changed. "
+                "Give state_dir a directory that this user may write.",
+                code="state_dir_unusable",
+            ) from error
+
+
+@contextlib.contextmanager
+def locked(state: State, cards: t.Sequence[int]) -> t.Iterator[None]:
+    """Hold the lock of the service and of its cards. The kernel lets go of them when we die, however we die.
+
+    Raises RadianceError ``switch_locked``, naming who holds which lock.
+    """
+    paths = [state.lock, *(os.path.join(state.root, f"card{card}.lock") for card in sorted(set(cards)))]
+    with contextlib.ExitStack() as stack:
+        for path in paths:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, handle)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RadianceError(_who_holds(path, handle), code="switch_locked") from error
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps({"pid": os.getpid(), "service": state.service, "at": utc_now()}).encode(), 0)
+        yield
+
+
+def _who_holds(path: str, handle: int) -> str:
+    try:
+        holder = json.loads(os.pread(handle, 4096, 0))
+        who = f"process {holder['pid']}, which switches {holder['service']} since {holder['at']}"
+    except (ValueError, KeyError, TypeError):
+        who = "another switch that has only just begun"
+    return f"The lock {path} is held by {who}. Nothing was changed. Run this again when that switch has ended."
+
+
+class Progress:
+    """What a controller may show while the switch runs: one JSON object a line, ``{run, at, phase, says, ...}``.
+
+    ``run`` tells this run's lines from those of an earlier one. The first line also names the process, so that a
+    follower can see whether it still lives; a line of phase ``end`` is the last.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.run = uuid.uuid4().hex[:12]
+        self._handle = open(path, "wb", buffering=0)  # noqa: SIM115  closed by close()
+        self.line("lock", "", pid=os.getpid(), ticks=start_ticks(os.getpid()))
+
+    def line(self, phase: str, says: str, **more: t.Any) -> None:
+        """Write one line. Progress is a courtesy: a full disk must not end a switch that could go on."""
+        with contextlib.suppress(OSError):
+            value = {"run": self.run, "at": utc_now(), "phase": phase, "says": says, **more}
+            self._handle.write(json.dumps(value, sort_keys=True).encode("ascii") + b"\n")
+
+    def close(self) -> None:
+        """Write the last line."""
+        self.line("end", "")
+        with contextlib.suppress(OSError):
+            self._handle.close()

@@ -1,0 +1,203 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole of one call of service_switch: lock, finish what was interrupted, precheck, switch.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, recovery, referee
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Request, Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress, State, locked
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.transaction import Transaction, as_radiance_error
+
+
+def switch(request: Request, check_mode: bool) -> Run:
+    """Do it, or with ``check_mode`` say what would be done. A RadianceError carries the result so far."""
+    run = Run()
+    state = State(request.state_dir, request.service)
+    try:
+        if check_mode:
+            _preview(request, state, run)
+            return run
+        with contextlib.ExitStack() as stack:
+            with run.phase("lock") as phase:
+                state.make()
+                stack.enter_context(locked(state, request.cards))
+                phase.says = f"the lock {state.lock} is ours"
+            run.progress = Progress(state.progress)
+            stack.callback(run.progress.close)
+            _work(request, state, run)
+    except Exception as error:
+        found = as_radiance_error(error)
+        raise RadianceError(found.text, code=found.code, result=run.result()) from error
+    return run
+
+
+def _work(request: Request, state: State, run: Run) -> None:
+    interrupted = Journal.load(state)
+    if interrupted is not None:
+        recovery.finish(request, state, run, interrupted)
+    if request.expect is None:
+        if interrupted is None:
+            run.says.append("No switch was interrupted; nothing was done.")
+        return
+    found = _precheck(request, run)
+    if found.same:
+        files.install(found.changes)
+        run.changed = run.changed or bool(found.changes)
+        run.says.append(_unchanged_says(request, found.changes))
+        return
+    journal = Journal.begin(
+        state,
+        start=request.start,
+        pid_file=request.pid_file,
+        log=request.log,
+        expect=request.expect,
+        old=found.old,
+        before=run.before,
+    )
+    entries = files.journal_entries(found.changes, state.backup, journal.data["id"])
+    journal.enter("precheck", files=entries)
+    try:
+        files.stage(found.changes, entries)
+    except BaseException:
+        files.discard(entries)
+        journal.close()
+        raise
+    Transaction(request, state, run, journal).forward()
+
+
+def _preview(request: Request, state: State, run: Run) -> None:
+    interrupted = Journal.load(state)
+    if interrupted is not None:
+        run.outcome = recovery.would(interrupted)
+        run.changed = run.outcome != "unchanged"
+        run.recovered = (
+            f"A switch to {referee.pair_text(interrupted.data['expect']['to'])} was interrupted in phase "
+            f"{interrupted.data['phase']}; it would be finished first ({run.outcome})."
+        )
+        run.says.append(run.recovered)
+        if request.expect is None or run.changed:
+            # What comes after depends on how that ends.
+            return
+    if request.expect is None:
+        run.says.append("No switch was interrupted; nothing would be done.")
+        return
+    found = _precheck(request, run)
+    if found.same:
+        run.changed = bool(found.changes)
+        run.says.append(_unchanged_says(request, found.changes))
+        return
+    if found.old is not None:
+        if request.before_drain:
+            run.acted(request.before_drain)
+        run.acted(["kill", "-TERM", str(found.old["pid"])])
+    run.acted(request.start)
+    if request.after_ready:
+        run.acted(request.after_ready)
+    run.outcome, run.changed = "switched", True
+    run.says.append(f"Would switch to {referee.pair_text(request.expect['to'])}.")
+
+
+class _Found(t.NamedTuple):
+    """What the precheck found: the process as the journal keeps it, the files that differ, no need to restart."""
+
+    old: dict[str, t.Any] | None
+    changes: list[files.Change]
+    same: bool
+
+
+def _precheck(request: Request, run: Run) -> _Found:
+    """Everything that can be refused before anything is stopped. Changes nothing."""
+    expect = t.cast("dict[str, t.Any]", request.expect)
+    manager = ProcessManager(request.start, request.pid_file, request.log)
+    with run.phase("precheck") as phase:
+        stranger = manager.stranger()
+        if stranger is not None:
+            raise RadianceError(f"{stranger}. Nothing was changed.", code="foreign_process")
+        process = manager.current()
+        ledger = boots.running_ledger(manager, process) if process is not None else None
+        run.before = run.ledger = ledger
+        _check_fingerprint(request, run, ledger)
+        changes = files.compare(request.files)
+        run.diff = files.diffs(changes)
+        files.check_writable(changes)
+        if process is None:
+            phase.says = "nothing runs"
+            _check_port(request)
+            different = ["nothing runs"]
+        else:
+            different = referee.differences(expect["to"], process.flags)
+            different += _other_flags(expect.get("flags") or {}, process.flags)
+            if not different and not _listens(request, ledger):
+                different = ["the process does not listen"]
+            phase.says = f"process {process.pid} runs {referee.pair_text(referee.state_of(process.flags))}"
+        if not different:
+            return _Found(None, changes, True)
+        problem = manager.problem({change.dest for change in changes})
+        if problem is not None:
+            raise RadianceError(f"{problem}. Nothing was changed.", code="start_unusable")
+        if request.drain_timeout and request.api_key_file:
+            drain.read_key(request.api_key_file)
+        phase.says += f"; {len(changes)} file(s) differ; {'; '.join(different)}"
+        old = None
+        if process is not None:
+            old = {"pid": process.pid, "ticks": process.started_ticks, "to": referee.state_of(process.flags)}
+        return _Found(old, changes, False)
+
+
+def _check_fingerprint(request: Request, run: Run, ledger: t.Mapping[str, t.Any] | None) -> None:
+    if request.fingerprint is None or (ledger is not None and ledger["fingerprint"] == request.fingerprint):
+        return
+    to = t.cast("dict[str, t.Any]", request.expect)["to"]
+    finished = any(record["kind"] == "switched" and record["to"] == to for record in run.records)
+    if finished:
+        return  # the switch that this very call asks for was interrupted, and has just been finished
+    runs = f"boot {ledger['fingerprint']} runs" if ledger is not None else "nothing runs"
+    raise RadianceError(
+        f"The plan was made from boot {request.fingerprint}, and {runs}. Nothing was changed. Plan again from the "
+        "ledger of what runs now.",
+        code="plan_is_stale",
+    )
+
+
+def _check_port(request: Request) -> None:
+    if request.endpoint is not None and drain.healthy(request.endpoint)[0]:
+        raise RadianceError(
+            f"The pid file {request.pid_file} names no live process, yet {request.endpoint} answers: another service "
+            "has the port. Nothing was changed. Stop it, or correct endpoint or pid_file.",
+            code="port_taken",
+        )
+
+
+def _listens(request: Request, ledger: t.Mapping[str, t.Any] | None) -> bool:
+    if ledger is not None and ledger["ready"]:
+        return True
+    # A log that was rotated away no longer shows the boot; the endpoint does.
+    return request.endpoint is not None and drain.healthy(request.endpoint)[0]
+
+
+def _other_flags(wanted: t.Mapping[str, t.Any], flags: t.Mapping[str, str]) -> list[str]:
+    return [
+        f"--{option} is {flags.get(option, 'not given')}, asked is {text}"
+        for option, text in sorted(wanted.items())
+        if flags.get(option) != str(text)
+    ]
+
+
+def _unchanged_says(request: Request, changes: t.Sequence[files.Change]) -> str:
+    to = t.cast("dict[str, t.Any]", request.expect)["to"]
+    says = f"The running process has {referee.pair_text(to)} and its shape already; no restart."
+    if changes:
+        names = ", ".join(os.path.basename(change.dest) for change in changes)
+        says += f" Files whose bytes differ: {names}."
+    return says

@@ -1,0 +1,303 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The switch itself: forward to the new pair, or back to the old one.
+
+Each phase is written into the journal before anything of it happens, so that ``recovery`` can tell from the journal
+and from the live process what was done. Every phase of going back may be done twice.
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, referee, release
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, instant, seconds_since
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Request, Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
+
+
+class Transaction:
+    """One journal being worked off. What is started, stopped and restored comes from the journal, not from options."""
+
+    def __init__(self, request: Request, state: State, run: Run, journal: Journal) -> None:
+        self.request = request
+        self.state = state
+        self.run = run
+        self.journal = journal
+        data = journal.data
+        self.manager = ProcessManager(data["start"], data["pid_file"], data["log"])
+        self.old: dict[str, t.Any] | None = data["old"]
+        self.expect: dict[str, t.Any] = data["expect"]
+        self._text = ""
+
+    # Forward
+
+    def forward(self) -> None:
+        """From drain to keep. Raises RadianceError when it did not: the old pair serves then, or the error says not."""
+        try:
+            self.drain()
+        except RadianceError:
+            self.cancel()
+            raise
+        try:
+            self.stop()
+            self.release()
+            self.swap()
+            self.start()
+            self.judge_boot()
+        except Exception as error:  # a bug or a full disk must not leave the service down either
+            raise self.go_back(as_radiance_error(error)) from error
+        self.keep()
+
+    def judge_boot(self) -> None:
+        """Ready, referee, receipt: what a finished start still needs."""
+        self.ready()
+        self.consult_referee()
+        self.receipt()
+
+    def drain(self) -> None:
+        """Take the service out of its gateway and wait for what runs. Nothing was stopped when this raises."""
+        self.journal.enter("drain")
+        with self.run.phase("drain") as phase:
+            if self.old is None:
+                phase.says = "nothing runs, so there is nothing to drain"
+                return
+            if self.request.before_drain:
+                drain.hook(self.run, "before_drain", self.request.before_drain)
+            drain.wait_idle(phase, self.request.endpoint, self.request.api_key_file, self.request.drain_timeout)
+
+    def cancel(self) -> None:
+        """End a transaction that stopped nothing: the gateway gets its service back, the staged files go."""
+        if self.request.before_drain and self.request.after_ready and self.old is not None:
+            self.after_ready()
+        files.discard(self.journal.data["files"])
+        self.journal.close()
+
+    def stop(self) -> None:
+        """Stop the old process."""
+        held = release.held_by(self.old["pid"], self.journal.data["before"]) if self.old else None
+        self.journal.enter("stop", stopped=instant() if self.old else None, held=held)
+        with self.run.phase("stop") as phase:
+            if self.old is None:
+                phase.says = "nothing runs"
+                return
+            self.run.changed = True
+            self.run.acted(["kill", "-TERM", str(self.old["pid"])])
+            phase.says = self.manager.stop(self.old["pid"], self.old["ticks"], self.request.stop_timeout)
+
+    def release(self) -> None:
+        """Wait for the memory of the cards."""
+        self.journal.enter("release")
+        with self.run.phase("release") as phase:
+            release.wait(phase, self.journal.data["held"], self.request.release_timeout)
+
+    def swap(self) -> None:
+        """Rename the staged files into their places."""
+        self.journal.enter("swap")
+        with self.run.phase("swap") as phase:
+            entries = self.journal.data["files"]
+            files.swap(entries)
+            self.run.changed = True
+            phase.says = f"{len(entries)} file(s) replaced" if entries else "no file differs"
+
+    def start(self) -> None:
+        """Start whatever the files now say, in either direction."""
+        position = self.manager.log_position()
+        self.journal.enter("start", boot={**position, "pid": None, "ticks": None})
+        with self.run.phase("start") as phase:
+            self.run.acted(self.manager.start_argv)
+            pid, ticks = self.manager.start()
+            self.run.changed = True
+            phase.says = f"process {pid}"
+        self.journal.enter("ready", boot={**position, "pid": pid, "ticks": ticks})
+
+    def ready(self) -> None:
+        """Follow the new boot until it serves."""
+        with self.run.phase("ready") as phase:
+            try:
+                self.run.ledger, self._text = self._follow(phase)
+            except RadianceError as error:
+                self.run.ledger = error.result.get("ledger")
+                raise
+
+    def consult_referee(self) -> None:
+        """Let the new ledger judge. Raises RadianceError ``referee_refused`` with the numbers and the line."""
+        self.journal.enter("referee")
+        with self.run.phase("referee") as phase:
+            ledger = t.cast("dict[str, t.Any]", self.run.ledger)
+            self.run.findings = referee.judge(self.expect, ledger)
+            wrong = [finding for finding in self.run.findings if not finding["holds"]]
+            if wrong:
+                raise RadianceError(
+                    "; ".join(
+                        finding["says"] + (f" (the line: {finding['line']})" if finding["line"] else "")
+                        for finding in wrong
+                    ),
+                    code="referee_refused",
+                )
+            phase.says = "; ".join(finding["says"] for finding in self.run.findings)
+
+    def receipt(self) -> None:
+        """Save the boot's text before request lines rotate it away."""
+        self.journal.enter("receipt")
+        with self.run.phase("receipt") as phase:
+            ledger = t.cast("dict[str, t.Any]", self.run.ledger)
+            self.run.receipt = phase.says = boots.save_receipt(self.state, ledger, self._text)
+
+    def keep(self) -> None:
+        """The new pair stays: record it, give the gateway its service back, forget the way back."""
+        ledger = self.run.ledger or {}
+        pair = referee.pair_text(self.expect["to"])
+        self.run.outcome = "switched"
+        self.run.changed = True
+        self.run.says.append(f"Switched to {pair}{self._downtime()}.")
+        with self.run.phase("keep") as phase:
+            phase.says = f"{pair} runs as process {self.journal.data['boot']['pid']}"
+            self._settle(
+                self._entry(
+                    "switched",
+                    to=self.expect["to"],
+                    downtime_seconds=self.run.downtime_seconds,
+                    receipt=self.run.receipt,
+                    ledger={key: ledger.get(key) for key in ("fingerprint", "pair", "capacity", "settled", "engine")},
+                )
+            )
+
+    # Back
+
+    def go_back(self, cause: RadianceError) -> RadianceError:
+        """Turn round: restore the old files, start the old pair, wait for it. Returns the error to end with.
+
+        ``run.outcome`` is then ``rolled_back``, or ``failed`` where the old pair does not come back.
+        """
+        data = self.journal.data
+        data["cause"] = {"phase": data["phase"], "code": cause.code, "says": files.masked(cause.text)}
+        self.journal.enter("restore", direction="back")
+        return self.restore()
+
+    def restore(self, started: bool = False) -> RadianceError:
+        """Work off a journal whose direction is back. ``started``: the old pair was started by an earlier run."""
+        cause = self.journal.data["cause"]
+        tried, old = referee.pair_text(self.expect["to"]), referee.pair_text((self.old or {}).get("to"))
+        why = f"The switch to {tried} ended in phase {cause['phase']}: {cause['says'].rstrip('.')}."
+        try:
+            if not started:
+                self._put_back()
+                self.start()
+            self._ready_again()
+        except Exception as error:
+            return self._failed(cause, why, as_radiance_error(error))
+        self.run.outcome = "rolled_back"
+        says = f"{why} The old pair {old} serves again{self._downtime()}."
+        self.run.says.append(says)
+        self._settle(self._back_entry(cause, serving=True))
+        return RadianceError(says, code=cause["code"])
+
+    def _put_back(self) -> None:
+        with self.run.phase("restore") as phase:
+            found = self.manager.current()
+            ended = ""
+            if found is not None:
+                self.run.acted(["kill", "-TERM", str(found.pid)])
+                ended = self.manager.stop(found.pid, found.started_ticks, self.request.stop_timeout) + "; "
+            put_back = files.restore(self.journal.data["files"])
+            self.run.changed = True
+            phase.says = ended + (f"put back {', '.join(put_back)}" if put_back else "every file is as it was")
+            if self.old is None and not all(entry["existed"] for entry in self.journal.data["files"]):
+                raise RadianceError("nothing ran before, and there is no earlier file to start", code="nothing_ran")
+
+    def _ready_again(self) -> None:
+        with self.run.phase("ready") as phase:
+            # It has to serve; nobody judges its numbers.
+            self.run.restored, text = self._follow(phase)
+            boots.save_receipt(self.state, self.run.restored, text)
+
+    def _failed(self, cause: t.Mapping[str, t.Any], why: str, error: RadianceError) -> RadianceError:
+        """The old pair is not back. The journal stays, so that the next run tries again."""
+        self.run.outcome = "failed"
+        self.run.changed = True
+        self.run.by_hand = files.by_hand(self.journal.data["files"]) + self.manager.by_hand()
+        with contextlib.suppress(OSError, RadianceError):
+            self._append(self._back_entry(cause, serving=False))
+        says = (
+            f"{why} THE SERVICE IS DOWN: the old pair did not come back either: {error.text.rstrip('.')}. "
+            f"The next run tries again; by hand: {' ; '.join(self.run.by_hand)}"
+        )
+        self.run.says.append(says)
+        return RadianceError(says, code=cause["code"])
+
+    # Shared
+
+    def _follow(self, phase: Phase) -> tuple[dict[str, t.Any], str]:
+        found = boots.await_ready(
+            self.manager,
+            self.journal.data["boot"],
+            phase,
+            timeout=self.request.ready_timeout,
+            endpoint=self.request.endpoint,
+        )
+        self.run.downtime_seconds = seconds_since(self.journal.data["stopped"])
+        return found
+
+    def _downtime(self) -> str:
+        seconds = self.run.downtime_seconds
+        return "" if seconds is None else f" after {seconds:,.1f} s without service"
+
+    def _back_entry(self, cause: t.Mapping[str, t.Any], serving: bool) -> dict[str, t.Any]:
+        return self._entry(
+            "rolled_back",
+            to=(self.old or {}).get("to"),
+            tried=self.expect["to"],
+            phase=cause["phase"],
+            says=cause["says"],
+            downtime_seconds=self.run.downtime_seconds,
+            serving=serving,
+        )
+
+    def _entry(self, kind: str, **fields: t.Any) -> dict[str, t.Any]:
+        host = self.expect.get("host") or self.request.host
+        return _records.entry(kind, str(host), self.state.service, self.expect.get("attempt"), **fields)
+
+    def _settle(self, entry: dict[str, t.Any]) -> None:
+        """A pair serves: record it once, give the gateway its service back, remove the journal.
+
+        The entry goes into the journal first, so that a run which finishes ours appends the same one.
+        """
+        kept = self.journal.data["record"]
+        if kept is not None and kept["kind"] == entry["kind"]:
+            entry = kept
+        try:
+            self.journal.enter("keep", record=entry)
+            self._append(entry)
+            self.after_ready()
+            self.journal.close()
+        except OSError as error:
+            self.run.warnings.append(
+                f"The service serves, but {self.state.folder} cannot be written ({error.strerror}). "
+                "The next run completes the record."
+            )
+
+    def _append(self, entry: dict[str, t.Any]) -> None:
+        self.run.warnings += _records.append(self.state.records, [entry])
+        self.run.records.append(entry)
+
+    def after_ready(self) -> None:
+        """Tell the gateway that the service serves."""
+        if self.request.after_ready:
+            try:
+                drain.hook(self.run, "after_ready", self.request.after_ready)
+            except RadianceError as error:
+                # The service serves: a gateway that does not take it back is worth a warning, not another restart.
+                self.run.warnings.append(error.text)
+
+
+def as_radiance_error(error: Exception) -> RadianceError:
+    """What went wrong, whatever it was, as the one error that is reported."""
+    if isinstance(error, RadianceError):
+        return error
+    return RadianceError(f"{type(error).__name__}: {error}", code="unexpected")

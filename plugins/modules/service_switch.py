@@ -1,0 +1,347 @@
+#!/usr/bin/python
+
+# Copyright: kvfleet.radiance maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: service_switch
+short_description: Switch a radiance service to another pair, or leave it as it was
+version_added: 0.1.0
+description:
+  - Restarts a radiance service on another VRAM pair in one transaction. The boot log of the new process judges it.
+  - Where the new pair does not hold, the old files are put back and the old pair is started again, byte for byte as
+    it was.
+  - It runs detached on the target. A lost connection, a killed controller or a killed module leaves a journal in
+    O(state_dir), from which the next call restores the old pair or finishes the new one.
+  - Phases are lock, precheck, drain, stop, release, swap, start, ready, referee, receipt and keep. On the way back
+    they are
+    restore, start and ready.
+  - Without O(expect) it only finishes a switch that was interrupted, and changes nothing where none was.
+options:
+  service:
+    description:
+      - Name of the service. It names the folder below O(state_dir).
+    type: str
+    required: true
+  manager:
+    description:
+      - What starts and stops the service.
+      - V(process) is a plain process with a pid file, in a session of its own, its output appended to a log.
+    type: str
+    choices: [process]
+    default: process
+  start:
+    description:
+      - The program that starts the service, as an argv list. It is not run through a shell.
+      - Its process has to become the engine (C(exec)), because its pid is taken for the engine's.
+    type: list
+    elements: str
+    required: true
+  pid_file:
+    description:
+      - File on the target that holds the pid of the service.
+    type: path
+    required: true
+  source:
+    description:
+      - Where the boot log is read.
+    type: str
+    choices: [file]
+    default: file
+  path:
+    description:
+      - The boot log on the target.
+    type: path
+    required: true
+  cards:
+    description:
+      - Numbers of the cards that the service uses. Two services that share one cannot be switched at the same time.
+    type: list
+    elements: int
+    default: []
+  files:
+    description:
+      - Files that belong to the new pair. They are staged beside their place, and renamed into it while the service
+        is
+        stopped. Where nothing has to be restarted, those whose bytes differ are replaced all the same.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      content:
+        description:
+          - Content of the file. Give this or O(files[].src).
+        type: str
+      src:
+        description:
+          - A file on the target that has the content. Give this or O(files[].content).
+        type: path
+      dest:
+        description:
+          - Where the file goes, as an absolute path on the target. Its folder has to exist.
+        type: path
+        required: true
+      mode:
+        description:
+          - Octal mode in quotes, like V("0644"). The mode of the file that is there is kept where this is left out,
+            and a
+            new file gets V("0644").
+        type: raw
+  endpoint:
+    description:
+      - Base URL of the service without C(/v1), as the target reaches it. With it the switch waits for running
+        requests to
+        end, and for C(/health) to answer before it calls a boot ready.
+    type: str
+  api_key_file:
+    description:
+      - File on the target that holds the API key, for C(/load). It is read on the target only.
+    type: path
+  expect:
+    description:
+      - What the new boot has to be. C(to) is required, the pair and shape of the plan with the keys C(weights_mib),
+        C(kv_mib),
+        C(max_num_seqs), C(max_model_len), C(kv_cache_dtype) and C(num_speculative_tokens); null states nothing.
+      - C(predictions) are those of the plan.
+      - C(attempt) and C(host) go into the record.
+      - C(flags) are further flags of the engine that the process must have been started with, as a dictionary without
+        dashes; a process that has another value is restarted.
+    type: dict
+  fingerprint:
+    description:
+      - Fingerprint of the boot that the plan was made from. The switch is refused where another boot runs.
+    type: str
+  drain_timeout:
+    description:
+      - Seconds to wait for running and waiting requests to end, asked of C(/load).
+      - When they have not ended by then the switch is refused and nothing was stopped. V(0) does not wait and cuts
+        them.
+    type: float
+    default: 60
+  stop_timeout:
+    description:
+      - Seconds between SIGTERM and SIGKILL.
+    type: float
+    default: 60
+  release_timeout:
+    description:
+      - Seconds to wait until the cards have the memory of the old process back, where the process has a card open
+        and the
+        machine shows its memory.
+    type: float
+    default: 60
+  ready_timeout:
+    description:
+      - Seconds from the start to the listening line. Loading takes minutes on a cold disk. A boot that the engine
+        refuses
+        ends the wait at once.
+    type: float
+    default: 1800
+  before_drain:
+    description:
+      - A command as an argv list that takes the service out of its gateway. When it fails nothing was stopped.
+    type: list
+    elements: str
+    default: []
+  after_ready:
+    description:
+      - A command as an argv list that gives the service back to its gateway. It runs whenever the service serves
+        again,
+        on whichever pair, and may run twice after an interruption. When it fails that is a warning.
+    type: list
+    elements: str
+    default: []
+  state_dir:
+    description:
+      - Directory on the target for the journal, the backups, the receipts and the record, in a folder for each
+        service.
+    type: path
+    required: true
+attributes:
+  check_mode:
+    description: Can run in check mode and return the changed status, the outcome, the actions and the diff without
+      writing anything.
+    support: full
+  diff_mode:
+    description: Returns what changes in each file, with the values of secrets masked.
+    support: full
+  action:
+    description: An action plugin on the controller starts the module detached and shows its progress.
+    support: full
+  async:
+    description: The module runs detached already.
+    support: none
+notes:
+  - A SIGKILL at any instant leaves the service on one of the two pairs, or stopped with a journal that the next call
+    works off.
+  - The referee judges essential rows only, which are the pair, the listening line, the settled memory of each card,
+    full backing
+    where it was predicted, and the shape.
+seealso:
+  - module: kvfleet.radiance.boot_ledger_info
+  - module: kvfleet.radiance.pair_plan
+author:
+  - kvfleet.radiance maintainers (@kvfleet)
+"""
+
+EXAMPLES = r"""
+- name: Switch to the planned pair
+  kvfleet.radiance.service_switch:
+    service: flashnext
+    start: [/srv/radiance/scripts/serve-flashnext.sh]
+    pid_file: /srv/radiance/engine.pid
+    path: /srv/radiance/engine.log
+    endpoint: http://127.0.0.1:8000
+    state_dir: /srv/radiance/.kvfleet
+    fingerprint: "{{ plan.fingerprint }}"
+    expect:
+      to: "{{ plan.to }}"
+      predictions: "{{ plan.predictions }}"
+      attempt: 0f3a9c21d7be
+      host: "{{ inventory_hostname }}"
+    files:
+      - dest: /srv/radiance/scripts/flashnext.env
+        content: "{{ lookup('ansible.builtin.template', 'service.env.j2') }}"
+        mode: "0644"
+
+- name: Finish a switch that was interrupted, if there is one
+  kvfleet.radiance.service_switch:
+    service: flashnext
+    start: [/srv/radiance/scripts/serve-flashnext.sh]
+    pid_file: /srv/radiance/engine.pid
+    path: /srv/radiance/engine.log
+    state_dir: /srv/radiance/.kvfleet
+"""
+
+RETURN = r"""
+outcome:
+  description:
+    - V(unchanged) when nothing had to be restarted or nothing was stopped, V(switched) when the new pair holds,
+      V(rolled_back) when the old
+      pair serves again, V(failed) when neither does. In check mode it is what the run would aim at.
+    - The module fails with V(failed), and with V(rolled_back) unless the call only finished an interrupted switch.
+  returned: always
+  type: str
+  sample: switched
+says:
+  description: What happened, in sentences.
+  returned: always
+  type: str
+  sample: Switched to 25,844 + 5,119 after 41.2 s without service.
+code:
+  description:
+    - Why it failed, as a stable word.
+    - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(file_unusable), V(disk_full),
+      V(state_dir_unusable),
+      V(journal_unreadable), V(switch_locked), V(foreign_process), V(port_taken), V(plan_is_stale), V(start_unusable),
+      V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable), V(traffic_still_running) and
+      V(hook_failed).
+    - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),
+      V(engine_exited),
+      V(never_ready), V(referee_refused), V(interrupted) and V(unexpected).
+  returned: failure
+  type: str
+  sample: referee_refused
+recovered:
+  description: What was done about a switch that an earlier run had left interrupted, null where there was none.
+  returned: always
+  type: str
+phases:
+  description: The phases that ran, in their order.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the phase.
+      type: str
+      sample: ready
+    seconds:
+      description: How long it took.
+      type: float
+      sample: 38.4
+    says:
+      description: How it ended.
+      type: str
+      sample: listening after 38.4 s, /health answers 200
+actions:
+  description: The commands that ran, or would, as argv lists. A signal is shown as a kill command.
+  returned: always
+  type: list
+  elements: list
+  sample: [[kill, -TERM, "4711"], [/srv/radiance/scripts/serve-flashnext.sh]]
+before:
+  description: The ledger of the boot that ran before, null when nothing ran.
+  returned: always
+  type: dict
+ledger:
+  description:
+    - The ledger of the new pair's boot, also when it was rolled back. The running boot's where nothing was
+      restarted, null where
+      the new pair was not started.
+  returned: always
+  type: dict
+restored:
+  description: The ledger of the old pair's new boot after a roll-back, else null.
+  returned: always
+  type: dict
+findings:
+  description: What the referee judged, each with C(name), C(holds), C(asked), C(printed), C(line) and C(says).
+  returned: always
+  type: list
+  elements: dict
+downtime_seconds:
+  description: Seconds from the stop signal until a pair served, null where nothing was stopped or nothing serves.
+  returned: always
+  type: float
+receipt:
+  description: Path of the new boot's text up to its listening line, on the target, null where there is none.
+  returned: always
+  type: str
+diff:
+  description: What changes in each file, with C(before), C(after) and their headers.
+  returned: always
+  type: list
+  elements: dict
+records:
+  description: The entries that were appended to C(records.jsonl) in the state directory.
+  returned: always
+  type: list
+  elements: dict
+by_hand:
+  description: The commands that bring the old pair back by hand, where the outcome is V(failed).
+  returned: always
+  type: list
+  elements: str
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import ARGUMENTS, Run, read_request
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.switch import switch
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    try:
+        result = switch(read_request(module.params), module.check_mode).result()
+    except RadianceError as error:
+        result = {**Run().result(), **error.result}
+        _warn(module, result)
+        module.fail_json(msg=error.text, code=error.code, **result)
+    _warn(module, result)
+    module.exit_json(**result)
+
+
+def _warn(module: AnsibleModule, result: dict[str, t.Any]) -> None:
+    for text in result.pop("warnings"):
+        module.warn(text)
+
+
+if __name__ == "__main__":
+    main()
