@@ -11,9 +11,10 @@ from typing import Any
 from .command_line import AUTO, Flags
 from .tokenizer import BOS, Tokenizer
 
-_SAMPLER = {
-    "temperature", "top_p", "top_k", "min_p", "typical_p", "presence_penalty", "frequency_penalty", "repetition_penalty",
-}  # fmt: skip
+_SAMPLER = frozenset(
+    ("temperature", "top_p", "top_k", "min_p", "typical_p")
+    + ("presence_penalty", "frequency_penalty", "repetition_penalty")
+)
 _IGNORED = {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}
 _BOTH = {"model", "max_tokens", "stop", "stream", "stream_options", "seed", "ignore_eos", "n"} | _SAMPLER | _IGNORED
 COMPLETION_FIELDS: frozenset[str] = frozenset(_BOTH | {"prompt"})
@@ -101,7 +102,8 @@ def read(body: Any, *, chat: bool, flags: Flags, context: int, tokenizer: Tokeni
         field = "messages" if chat else "prompt"
         raise ApiError(
             400,
-            f"{field}: {longest} prompt tokens does not fit the {context} token context, which leaves nothing to generate "
+            f"{field}: {longest} prompt tokens does not fit the {context} token context, which leaves nothing to "
+            "generate "
             f"into; shorten the prompt by at least {longest - context + 1} tokens",
             code="context_length_exceeded",
             param=field,

@@ -32,12 +32,14 @@ def _cache_note(machine: Machine) -> str:
     share = _share(split.kv, split.elastic)
     if split.kv >= machine.kv.ceiling:
         return (
-            f"{share} -- backs {shape.sequences} sequences all at {shape.context} tokens at once, which is the worst case and\n"
+            f"{share} -- backs {shape.sequences} sequences all at {shape.context} tokens at once, which is the worst "
+            "case and\n"
             "                                  more would be unusable"
         )
     percent, sessions = backing(machine)
     return (
-        f"{share} -- {percent:.0f}% backing of the {shape.sequences} x {shape.context} worst case: {sessions:.1f} full-length\n"
+        f"{share} -- {percent:.0f}% backing of the {shape.sequences} x {shape.context} worst case: {sessions:.1f} "
+        "full-length\n"
         "                                  sessions. With prefix caching a finished sequence's blocks stay held\n"
         "                                  for reuse, so the demand is LIVE SESSIONS and not running requests"
     )
@@ -100,10 +102,14 @@ def derived_kv(machine: Machine) -> str:
     percent, sessions = backing(machine)
     shape = machine.shape
     return (
-        f"kv: the pool backs {percent:.0f}% of the worst case ({shape.sequences} sequences all at {shape.context} tokens), "
-        f"{sessions:.1f} full-length sessions. That is concurrency at length before the scheduler preempts, not a bound on any "
-        "one request. WITH PREFIX CACHING a finished sequence's blocks stay held so the next turn can reuse them, so the demand "
-        "is live SESSIONS and not running requests -- when they do not all fit, the cache evicts prefixes the next turn wanted "
+        f"kv: the pool backs {percent:.0f}% of the worst case ({shape.sequences} sequences all at {shape.context} "
+        "tokens), "
+        f"{sessions:.1f} full-length sessions. That is concurrency at length before the scheduler preempts, not a "
+        "bound on any "
+        "one request. WITH PREFIX CACHING a finished sequence's blocks stay held so the next turn can reuse them, so "
+        "the demand "
+        "is live SESSIONS and not running requests -- when they do not all fit, the cache evicts prefixes the next "
+        "turn wanted "
         "and that turn re-prefills its whole context. --expert-vs-cache-ratio moves it."
     )
 
@@ -148,7 +154,8 @@ def over_by(split: Split) -> str:
             row("total", total),
             row("card total", card.total),
             row("OVER BY", total - card.total),
-            "Lower --vram-weights-mib / --vram-kv-mib, or raise --gpu-headroom-mib and let --expert-vs-cache-ratio split "
+            "Lower --vram-weights-mib / --vram-kv-mib, or raise --gpu-headroom-mib and let --expert-vs-cache-ratio "
+            "split "
             "what is left. The split is yours to make; the engine will not make it for you (spec §6).",
         ]
     )
@@ -158,7 +165,8 @@ def empty_pools() -> str:
     """The refusal of a card on which both derived pools came out empty."""
     return (
         "VRAM pool budgets are empty -- state --vram-weights-mib / --vram-kv-mib, or let the card be split by "
-        "--gpu-headroom-mib and --expert-vs-cache-ratio:\n  vram_weights resolved to 0 MiB\n  vram_kv resolved to 0 MiB\n"
+        "--gpu-headroom-mib and --expert-vs-cache-ratio:\n  vram_weights resolved to 0 MiB\n  vram_kv resolved to 0 "
+        "MiB\n"
     )
 
 
@@ -170,8 +178,10 @@ def slack(split: Split) -> str | None:
     if card - total < 1024 * MIB:
         return None
     return (
-        f"VRAM budgets total {humanb(total)} of the card's {humanb(card)}, so {humanb(card - total)} is neither budgeted nor "
-        "accounted. The driver's context, the activation arena and --gpu-headroom-mib come out of it; anything past those is "
+        f"VRAM budgets total {humanb(total)} of the card's {humanb(card)}, so {humanb(card - total)} is neither "
+        "budgeted nor "
+        "accounted. The driver's context, the activation arena and --gpu-headroom-mib come out of it; anything past "
+        "those is "
         "throughput on the floor. Leave --vram-weights-mib / --vram-kv-mib unset to have the card split automatically."
     )
 
@@ -183,7 +193,8 @@ def pools(machine: Machine, rank: int) -> str:
     statics = split.card.statics
 
     def pool(name: str, budgeted: int, used: int) -> str:
-        return f"  {name:<14} {humanb(budgeted):>10} budget, {humanb(used):>10} used, {humanb(max(0, budgeted - used)):>10} free"
+        free = max(0, budgeted - used)
+        return f"  {name:<14} {humanb(budgeted):>10} budget, {humanb(used):>10} used, {humanb(free):>10} free"
 
     def reserved(name: str, size: int, offset: int) -> str:
         return f"    {name:<24} {humanb(size):>10} @ +{offset}"

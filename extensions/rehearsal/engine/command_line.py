@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 AUTO = "auto"
 
-# flag: (kind, default, lowest, highest). "loose" is C's atoll, as the engine reads its sizes; "strict" takes whole numbers only.
+# flag: (kind, default, lowest, highest). "loose" is C's atoll, as the engine reads its sizes; "strict" takes whole
+# numbers only.
 _NUMBERS: dict[str, tuple[str, int, int, int]] = {
     "--tp": ("loose", 1, -(2**62), 2**62),
     "--tp-wire-min-kb": ("loose", 128, 0, 2**40),

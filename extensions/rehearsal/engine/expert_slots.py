@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How many expert slots a weight pool and a host pool hold.
 
-At two ranks an expert's five columns are split three to two, by turns: a rank's units are of two sizes. A rank fills its
-slab in turns, rank 0 beginning with the larger unit; a unit that does not fit ends the slab (an assumption that gives the
-operator's published counts). Rank 1 takes some small units first, so that it holds about 48 slots more, as published
-pairs of ranks do.
+At two ranks an expert's five columns are split three to two, by turns: a rank's units are of two sizes. A rank fills
+its slab in turns, rank 0 beginning with the larger unit; a unit that does not fit ends the slab (an assumption that
+gives the operator's published counts). Rank 1 takes some small units first, so that it holds about 48 slots more, as
+published pairs of ranks do.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def place(world: World, tp: int, rank: int, weight_pool: int, host_pool: int) ->
 
 
 class _Order:
-    """A rank's units in the order in which they are placed: some small ones, then by turns, then what is left of a class."""
+    """A rank's units in the order of their placement: some small ones, then by turns, then the rest of a class."""
 
     def __init__(self, big: int, small: int, half: int, small_first: int) -> None:
         self._runs: list[list[int]] = [[small, 0, small_first]]

@@ -3,8 +3,8 @@
 """Faults that a file beside the model arms, and which boot they hit.
 
 ``NAME.faults.json`` is a list of fault names; writing it arms it. The first ready boot is spared (an engine that serves
-while the list is written is that boot), and each boot after it takes the next name of the list, so that a roll-back after
-the last one succeeds. ``NAME.state.json`` is the engine's own memory of that.
+while the list is written is that boot), and each boot after it takes the next name of the list, so that a roll-back
+after the last one succeeds. ``NAME.state.json`` is the engine's own memory of that.
 """
 
 from __future__ import annotations

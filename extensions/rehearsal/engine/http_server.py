@@ -10,21 +10,18 @@ import json
 import select
 import socket
 import socketserver
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable
 
-from . import api_answers, api_requests
-from .api_requests import ApiError, Asked
+from . import api_requests
+from .api_requests import ApiError
+from .generation import Generation
 from .introspection import Introspection
 from .machine import Machine
-from .reply import compose
 from .scheduler import Scheduler
-from .sequence import Sequence
 from .tokenizer import Tokenizer
 
 OPEN_PATHS = ("/health", "/ping", "/", "/dashboard")
-_WATCH_SECONDS = 0.25
 
 
 class Server(ThreadingHTTPServer):
@@ -207,98 +204,26 @@ class Handler(BaseHTTPRequestHandler):
         )
         if server.stopping:
             raise ApiError(429, "the server is shutting down", "rate_limit_error")
-        world = server.machine.world
-        sequences = []
-        for tokens, text in asked.prompts:
-            reply = compose(
-                server.tokenizer,
-                text,
-                most=asked.max_tokens,
-                natural=int(world.reply_tokens),
-                ignore_eos=asked.ignore_eos,
-                stop=asked.stop,
-                thinking=int(world.thinking_tokens) if asked.thinking else 0,
-            )
-            sequences += [Sequence(tokens, reply) for _choice in range(asked.n)]
-        wait = server.flags.number("--retry-after")
-        if not server.scheduler.submit(sequences, server.flags.queue_cap):
-            raise ApiError(
-                429,
-                f"the admission queue is full; retry after {wait}s. The server refuses rather than queueing without bound",
-                "rate_limit_error",
-                code="server_overloaded",
-                retry_after=wait,
-            )
-        try:
-            if asked.stream:
-                self._stream(asked, sequences)
-            else:
-                self._whole(asked, sequences)
-        finally:
-            for sequence in sequences:
-                if not sequence.done:
-                    server.scheduler.cancel(sequence)
-
-    def _whole(self, asked: Asked, sequences: list[Sequence]) -> None:
-        for sequence in sequences:
-            while not sequence.done:
-                if not sequence.changed.wait(_WATCH_SECONDS) and self._client_gone():
-                    raise ConnectionError("the client went away")
-                if not sequence.done:
-                    sequence.changed.clear()
-            if sequence.error:
-                raise _failed(sequence.error)
-        self._send(200, api_answers.whole(asked, self.server.about.model, sequences))
-
-    def _stream(self, asked: Asked, sequences: list[Sequence]) -> None:
-        # The first step decides the status: a request that fails before it gets a plain error.
-        while not sequences[0].changed.wait(_WATCH_SECONDS):
-            if self._client_gone():
-                raise ConnectionError("the client went away")
-        if sequences[0].error:
-            raise _failed(sequences[0].error)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Cache-Control", "no-cache")
-        self.send_header("Connection", "close")
-        self.close_connection = True
-        self.end_headers()
-        for event in self._events(asked, sequences):
-            self.wfile.write(b"data: " + event.encode() + b"\n\n")
-
-    def _events(self, asked: Asked, sequences: list[Sequence]) -> Iterator[str]:
-        model = self.server.about.model
-        for chunk in api_answers.opening(asked, model, sequences):
-            yield json.dumps(chunk)
-        for index, sequence in enumerate(sequences):
-            sent = 0
-            while True:
-                if not sequence.changed.wait(_WATCH_SECONDS) and self._client_gone():
-                    raise ConnectionError("the client went away")
-                sequence.changed.clear()
-                done, produced = sequence.done, sequence.produced
-                for chunk in api_answers.piece(asked, model, sequences, index, sent, produced):
-                    yield json.dumps(chunk)
-                sent = produced
-                if done:
-                    break
-            if sequence.error:
-                yield json.dumps(_failed(sequence.error).body)
-            else:
-                yield json.dumps(api_answers.closing(asked, model, sequences, index))
-        if asked.include_usage:
-            yield json.dumps(api_answers.final_usage(asked, model, sequences))
-        yield "[DONE]"
+        work = Generation(asked, server.about.model, server.machine, server.tokenizer)
+        with work.running(server.scheduler):
+            if not asked.stream:
+                self._send(200, work.whole(self._client_gone))
+                return
+            work.wait_first(self._client_gone)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Cache-Control", "no-cache")
+            self.send_header("Connection", "close")
+            self.close_connection = True
+            self.end_headers()
+            for event in work.events(self._client_gone):
+                self.wfile.write(b"data: " + event.encode() + b"\n\n")
 
     def _client_gone(self) -> bool:
         with contextlib.suppress(OSError, ValueError):
             readable, _writable, _broken = select.select([self.connection], [], [], 0)
             return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
         return True
-
-
-def _failed(why: str) -> ApiError:
-    return ApiError(500, f"the engine failed this request: {why}", "internal_server_error")
 
 
 _Route = Callable[[Handler, bytes], None]

@@ -38,7 +38,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Group:
-    """One KV group of a rank: ``page`` bytes a block for a paged one, bytes a state and ``slots`` for a stateful one."""
+    """One KV group of a rank: ``page`` is bytes a block of a paged one, bytes a state of one with ``slots``."""
 
     name: str
     kind: str

@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a command line to an exit status: 0 stopped or help, 1 refused at start or while binding, 2 a bad command line."""
+"""From a command line to an exit status: 0 stopped or help, 1 refused or not bound, 2 a bad command line."""
 
 from __future__ import annotations
 

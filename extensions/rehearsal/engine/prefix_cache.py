@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from .kv_arithmetic import BLOCK_TOKENS
 
 _MOST_IDLE = 64
+# A shorter head is computed again: a few words or a chat template in common are no hit worth a saved state.
+_SHORTEST_HEAD = 64
 _turns = itertools.count(1)
 
 
@@ -53,16 +55,16 @@ class PrefixCache:
         self.evictions = 0
 
     def match(self, tokens: array[int]) -> tuple[Entry | None, int]:
-        """The entry with the longest head in common, in whole blocks; at least one token is left to compute."""
+        """The entry with the longest head in common, in whole blocks; one token at least is left to compute."""
         best: Entry | None = None
-        longest = 0
+        longest = _SHORTEST_HEAD - 1
         if self._enabled:
             for entry in self._entries:
                 head = common_head(entry.tokens, tokens, min(entry.computed, len(tokens) - 1))
                 head -= head % BLOCK_TOKENS
                 if head > longest:
                     best, longest = entry, head
-        return best, longest
+        return best, longest if best is not None else 0
 
     def open(self, tokens: array[int], source: Entry | None, shared: int) -> Entry:
         """The entry of a sequence that begins, over the head that it shares with another."""
