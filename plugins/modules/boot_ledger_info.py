@@ -56,6 +56,22 @@ options:
         fingerprint. A process that has ended, or that does not write to O(path), is not used.
       - The process that runs has printed the last boot, so this takes effect for O(boot=-1) only.
     type: path
+  endpoint:
+    description:
+      - Base URL of the endpoint, without C(/v1), for example V(http://127.0.0.1:8000). Its C(/version) is asked for
+        C(ledger.engine), since the log does not tell the engine's version.
+      - It is asked only for the last boot of a log, and only where that boot came to its listening line. An endpoint
+        that does not answer is a warning.
+    type: str
+  api_key:
+    description:
+      - Key of the endpoint.
+      - A key shorter than 8 characters or of digits alone is refused, since keeping it out of a result would mangle
+        equal numbers in it.
+    type: str
+  api_key_file:
+    description: File on the target that holds the key. The same rules hold for its content.
+    type: path
   require:
     description:
       - V(complete) fails for a ledger of any other status, with the same RV(ledger) in the failure.
@@ -80,6 +96,8 @@ EXAMPLES = r"""
     source: file
     path: /var/log/radiance/flashnext.log
     pid_file: /run/radiance/flashnext.pid
+    endpoint: http://127.0.0.1:8465
+    api_key_file: /etc/radiance/flashnext.key
   register: booted
 
 - name: Say what the pool backs
@@ -92,7 +110,11 @@ EXAMPLES = r"""
     text: "{{ lookup('ansible.builtin.file', 'boot.log') }}"
     require: any
   register: looked
-  failed_when: looked.ledger.status == 'absent'
+
+- name: Say why it was refused
+  ansible.builtin.debug:
+    msg: "{{ looked.ledger.reason.text }}"
+  when: looked.ledger.status == 'refused'
 """
 
 RETURN = r"""
@@ -252,8 +274,10 @@ code:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read_key
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.version import ask_version
 
 
 def main() -> None:
@@ -265,14 +289,26 @@ def main() -> None:
             "name": {"type": "str"},
             "boot": {"type": "int", "default": -1},
             "pid_file": {"type": "path"},
+            "endpoint": {"type": "str"},
+            "api_key": {"type": "str", "no_log": True},
+            "api_key_file": {"type": "path", "no_log": False},
             "require": {"type": "str", "choices": ["complete", "any"], "default": "complete"},
         },
+        mutually_exclusive=[("api_key", "api_key_file")],
         required_if=[("source", "file", ["path"]), ("source", "receipt", ["path"]), ("source", "text", ["text"])],
         supports_check_mode=True,
     )
     wanted = {key: module.params[key] for key in ("path", "text", "name", "boot", "pid_file")}
     try:
+        key = read_key(module.params["api_key"], module.params["api_key_file"])
+        if key is not None:
+            module.no_log_values.add(key)
         ledger = ledger_from(module.params["source"], **wanted)
+        if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1:
+            version, why = ask_version(module.params["endpoint"], key)
+            ledger["engine"] = {"version": version, "version_from": "endpoint" if version else None}
+            if why:
+                module.warn(why)
     except RadianceError as error:
         module.fail_json(msg=error.text, code=error.code, **error.result)
     if module.params["require"] == "complete" and ledger["status"] != "complete":

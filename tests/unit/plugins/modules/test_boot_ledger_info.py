@@ -1,0 +1,147 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module as ansible-core runs it: options in, one JSON document out."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import pathlib
+import threading
+import typing as t
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.kvfleet.radiance.plugins.modules import boot_ledger_info
+
+LOGS = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+HEALTHY = LOGS / "healthy-1.0.13.log"
+KEY = "hush-hush-1234"
+
+Run = t.Callable[..., dict[str, t.Any]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run_module(**options: t.Any) -> dict[str, t.Any]:
+        with patch_module_args(options), pytest.raises(SystemExit):
+            boot_ledger_info.main()
+        return t.cast("dict[str, t.Any]", json.loads(capsys.readouterr().out))
+
+    return run_module
+
+
+class Versions(http.server.BaseHTTPRequestHandler):
+    body: t.ClassVar[bytes] = b""
+    status: t.ClassVar[int] = 200
+
+    def do_GET(self) -> None:
+        allowed = self.path == "/version" and self.headers.get("Authorization") == f"Bearer {KEY}"
+        self.send_response(self.status if allowed else 401)
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_args: t.Any) -> None:
+        pass
+
+
+@pytest.fixture
+def versions() -> t.Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Versions)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("source", ["file", "receipt"])
+def test_a_log_and_a_receipt(run: Run, source: str) -> None:
+    result = run(source=source, path=str(HEALTHY), name="flashnext")
+    assert result["changed"] is False
+    assert result["ledger"]["status"] == "complete"
+    assert (result["ledger"]["source"]["kind"], result["ledger"]["source"]["name"]) == (source, "flashnext")
+
+
+def test_a_text(run: Run) -> None:
+    result = run(source="text", text=HEALTHY.read_text())
+    assert result["ledger"]["settled"][0]["free"]["text"] == "2.01 GiB"
+
+
+def test_check_mode_gives_the_same(run: Run) -> None:
+    plain = run(source="file", path=str(HEALTHY))
+    checked = run(source="file", path=str(HEALTHY), _ansible_check_mode=True)
+    assert checked["ledger"] == plain["ledger"]
+    assert checked["changed"] is False
+
+
+def test_a_failure_carries_the_ledger_and_its_reason(run: Run) -> None:
+    text = "E unknown option '--vram-kv-mib'\n"
+    result = run(source="text", text=text)
+    assert result["failed"] is True
+    assert result["code"] == "unknown_option"
+    assert "'--vram-kv-mib'" in result["msg"]
+    assert result["msg"] == result["ledger"]["reason"]["text"]
+    assert result["ledger"]["status"] == "refused"
+
+
+def test_any_status_can_be_asked_for(run: Run) -> None:
+    result = run(source="text", text="", require="any")
+    assert "failed" not in result
+    assert result["ledger"]["status"] == "absent"
+
+
+def test_a_log_that_is_not_there(run: Run, tmp_path: pathlib.Path) -> None:
+    result = run(source="file", path=str(tmp_path / "none.log"))
+    assert (result["failed"], result["code"]) == (True, "log_unreadable")
+    assert result["ledger"]["status"] == "absent"
+
+
+def test_a_pid_file_with_something_else_in_it(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "pid").write_text("words")
+    result = run(source="file", path=str(HEALTHY), pid_file=str(tmp_path / "pid"))
+    assert (result["failed"], result["code"]) == (True, "pid_file_unreadable")
+
+
+@pytest.mark.parametrize("source", ["file", "receipt", "text"])
+def test_a_source_needs_its_option(run: Run, source: str) -> None:
+    assert run(source=source)["failed"] is True
+
+
+def test_the_endpoint_tells_the_version(run: Run, versions: str, tmp_path: pathlib.Path) -> None:
+    Versions.body, Versions.status = b'{"version": "1.0.13", "engine": "radiance", "abi_version": 13}', 200
+    (tmp_path / "key").write_text(KEY + "\n")
+    result = run(source="file", path=str(HEALTHY), endpoint=versions, api_key_file=str(tmp_path / "key"))
+    assert result["ledger"]["engine"] == {"version": "1.0.13", "version_from": "endpoint"}
+    assert KEY not in json.dumps(result)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        (b'{"version": "0.9.1"}', 200, "is not radiance"),
+        (b'{"version": {"a": 1}, "engine": "radiance"}', 200, "is not radiance"),
+        (b"<html>", 502, "502"),
+    ],
+)
+def test_a_version_that_is_not_told_is_a_warning(run: Run, versions: str, body: bytes, status: int, says: str) -> None:
+    Versions.body, Versions.status = body, status
+    result = run(source="file", path=str(HEALTHY), endpoint=versions, api_key=KEY)
+    assert result["ledger"]["engine"] == {"version": None, "version_from": None}
+    assert says in json.dumps(result["warnings"])
+    assert "failed" not in result
+
+
+def test_a_wrong_key_fails(run: Run, versions: str) -> None:
+    Versions.body, Versions.status = b"{}", 200
+    result = run(source="file", path=str(HEALTHY), endpoint=versions, api_key="another-key")
+    assert (result["failed"], result["code"]) == (True, "wrong_key")
+
+
+def test_nothing_is_asked_where_nothing_listens(run: Run) -> None:
+    refused = "E server: cannot bind 127.0.0.1:1\n"
+    text = HEALTHY.read_text().replace("I server: listening", refused + "I server: was not listening")
+    result = run(source="text", text=text, endpoint="http://127.0.0.1:1", require="any")
+    assert result["ledger"]["reason"]["code"] == "cannot_bind"
+    assert "http://127.0.0.1:1 did not" not in json.dumps(result)
