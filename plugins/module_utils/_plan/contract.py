@@ -148,8 +148,11 @@ def kv_figures(
     elif trusted:
         groups = kv_groups(arch, tp, wanted)
         base = None if groups is None else _from_architecture(groups, f"the dimensions of {arch} at tp {tp}")
+        if base is not None and printed and wanted.num_speculative_tokens == running.num_speculative_tokens:
+            # States and checkpoints do not depend on the dtype: the boot's own are the better evidence.
+            base = base._replace(states=_from_ledger(printed, running, dimensions).states, stride_bytes=0.0)
     if base is not None:
-        base = _with_checkpoints(base, ledger, same, deployed, kv_model.checkpoint_mib is not None, warnings)
+        base = _with_checkpoints(base, ledger, deployed, kv_model.checkpoint_mib is not None, warnings)
     return _with_model(base, kv_model, ledger, wanted), warnings
 
 
@@ -176,29 +179,33 @@ def _printed_groups(ledger: Ledger) -> list[t.Mapping[str, t.Any]]:
 
 
 def _agrees(printed: t.Sequence[t.Mapping[str, t.Any]], dimensions: t.Sequence[ArchitectureGroup]) -> bool:
-    """Whether the known dimensions give every page and state that this boot printed."""
-    known = {group.name: group for group in dimensions}
-    for group in printed:
-        size = group.get("page") or group.get("state")
-        match = known.get(group["name"])
-        if match is None or size is None:
-            return False
-        read = size_from_dict(size)
-        exact = (match.page_bytes or match.state_bytes) / MIB
-        if not read.low_mib - 1e-9 <= exact <= read.high_mib + 1e-9:
-            return False
-    return True
+    """Whether the known dimensions give what this boot printed: every page, and the state of all groups together.
+
+    A page is a rate and must be met. States are compared in sum and to 1 %, so that a small group of another layer
+    count does not void the dimensions.
+    """
+    pages = {group.name: group.page_bytes / MIB for group in dimensions if group.page_bytes}
+    paged = {group["name"]: size_from_dict(group["page"]) for group in printed if group.get("page") is not None}
+    states = [size_from_dict(group["state"]).mib for group in printed if group.get("state") is not None]
+    known_state = sum(group.state_bytes for group in dimensions) / MIB
+    if paged and set(paged) != set(pages):
+        return False
+    if any(not size.low_mib - 1e-9 <= pages[name] <= size.high_mib + 1e-9 for name, size in paged.items()):
+        return False
+    return not states or abs(sum(states) - known_state) <= 0.01 * known_state
 
 
 def _from_ledger(
     printed: t.Sequence[t.Mapping[str, t.Any]], running: Shape, exact: t.Sequence[ArchitectureGroup] | None
 ) -> Figures:
-    """The printed groups; where the architecture agrees with all of them, its whole bytes replace the rounded print."""
+    """The printed groups; where the architecture's whole bytes print as the same text, they replace it."""
     bytes_of = {group.name: group.page_bytes or group.state_bytes for group in exact or ()}
     paged, states, lines = [], [], []
     for group in printed:
         size = size_from_dict(group["page"] if group.get("page") is not None else group["state"])
-        value = float(bytes_of.get(group["name"], round(size.mib * MIB)))
+        value = float(bytes_of.get(group["name"], 0))
+        if not size.low_mib - 1e-9 <= value / MIB <= size.high_mib + 1e-9:
+            value = float(round(size.mib * MIB))
         if group.get("page") is not None:
             paged.append(PagedGroup(int(group["block_tokens"]), value))
             lines.append(
@@ -226,7 +233,7 @@ def _from_architecture(groups: t.Sequence[ArchitectureGroup], line: str) -> Figu
 
 
 def _with_checkpoints(
-    base: Figures, ledger: Ledger, same: bool, deployed: str | None, stated: bool, warnings: list[str]
+    base: Figures, ledger: Ledger, deployed: str | None, stated: bool, warnings: list[str]
 ) -> Figures:
     """Checkpoint slots and stride: printed ones first; none where a release from 1.1 keeps them in host memory."""
     printed = (ledger.get("kv") or {}).get("checkpoints")
@@ -240,7 +247,7 @@ def _with_checkpoints(
         return base._replace(checkpoint_slots=0, checkpoint_bytes=0.0, stride_bytes=0.0)
     if printed is not None:
         slots, each = int(printed["slots"]), size_from_dict(printed["each"])
-        stride = base.stride_bytes if base.stride_bytes and not same else float(round(each.mib * MIB))
+        stride = base.stride_bytes or float(round(each.mib * MIB))
         line = f"checkpoints linear {slots} slots x {each.text}"
         return base._replace(
             checkpoint_slots=slots,

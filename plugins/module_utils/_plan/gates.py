@@ -19,7 +19,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract im
     most_sequences,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import Request
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running, was_stated
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import (
     KNOWN_DTYPES,
     NO_PAIR_FROM,
@@ -127,7 +127,6 @@ def _dtype_known(s: Situation) -> Finding:
 
 def _engine_takes_pair(s: Situation) -> Finding | str:
     budget = s.ledger.get("budget") or {}
-    stated = budget.get("weights") == "stated" or budget.get("kv") == "stated"
     rows = budget.get("rows") or {}
     if s.version is not None:
         takes = not at_least(s.version, NO_PAIR_FROM)
@@ -143,7 +142,7 @@ def _engine_takes_pair(s: Situation) -> Finding | str:
                 f"{_pair_text(s.pair)} is stated. Plan with pair: fill, which leaves the split to the engine."
             )
         return Finding("engine_takes_pair", takes, says, label, True)
-    if not stated:
+    if not was_stated(s.ledger):
         return (
             "engine_takes_pair could not be judged: neither the ledger nor engine_version tells the engine's version, "
             "and this boot derived its pair."

@@ -17,6 +17,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract im
     most_sequences,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Situation, pair_holds
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import was_stated
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import NO_PAIR_FROM, Shape, at_least
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import rank_slots
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import mib, number
@@ -40,7 +41,7 @@ def choose_pair(base: Situation) -> Choice:
     as_runs = (running.weights.mib, running.kv.mib)
     if request.pair == "stated":
         return _stated(base)
-    if engine_splits and (request.pair == "fill" or not _was_stated(base)):
+    if engine_splits and (request.pair == "fill" or not was_stated(base.ledger)):
         return Choice(
             None, (f"Engine {base.version} splits the card itself: the plan states no pair, only the shape.",)
         )
@@ -94,11 +95,6 @@ def _stated(base: Situation) -> Choice:
             code="nothing_left",
         )
     return Choice((weights, rest) if weights is not None else (rest, given))
-
-
-def _was_stated(base: Situation) -> bool:
-    budget = base.ledger.get("budget") or {}
-    return budget.get("weights") == "stated" or budget.get("kv") == "stated"
 
 
 def _does_not_fit(figures: Figures, shape: Shape, pool: int, limit: int, base: Situation) -> str:

@@ -20,7 +20,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.options imp
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import choose_pair
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import MEASURED_QUANTITIES, predict
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import NO_KV_MODEL, Request, read_request
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running, read_running
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running, read_running, was_stated
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import (
     NO_PAIR_FROM,
     SHAPE_NAMES,
@@ -205,6 +205,8 @@ def _changes(candidate: Situation, stack: _Stack) -> list[str]:
             )
             if to != now.mib
         ]
+    elif was_stated(candidate.ledger):
+        changes += ["weights_mib", "kv_mib"]
     changes += [name for name in SHAPE_NAMES if getattr(candidate.shape, name) != getattr(running.shape, name)]
     if request.host_pool_mib is not None and not _is_host_pool(candidate.ledger, request.host_pool_mib):
         changes.append("host_pool_mib")

@@ -135,8 +135,10 @@ def _free(s: Situation) -> t.Iterator[Json]:
             f"{card.free.text} free now {says}; {card.line}",
             card=card.card,
         )
-    printed = ((s.ledger.get("budget") or {}).get("rows") or {}).get("unclaimed")
-    if printed is not None:
+    budget = s.ledger.get("budget") or {}
+    printed = (budget.get("rows") or {}).get("unclaimed")
+    # A split that the engine derived also pays for prefill staging, which a stated pair is not charged.
+    if printed is not None and budget.get("weights") == "stated":
         size = size_from_dict(printed)
         wide = size.plus_minus_mib + rounding + shape
         middle = size.mib - moved

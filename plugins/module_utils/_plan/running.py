@@ -72,6 +72,12 @@ def read_running(ledger: Ledger, stated: t.Mapping[str, int | str]) -> Running:
     return Running(Shape(**values), weights, kv)
 
 
+def was_stated(ledger: Ledger) -> bool:
+    """Whether the boot was given a pool outright, by either of the pair's flags."""
+    budget = ledger.get("budget") or {}
+    return budget.get("weights") == "stated" or budget.get("kv") == "stated"
+
+
 def _drift(name: str, stated: str, printed: str) -> RadianceError:
     return RadianceError(
         f"running.{name} is stated as {stated}, and this boot says {printed}. "
