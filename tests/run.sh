@@ -86,7 +86,7 @@ run() {
     if [[ $word == failed ]]; then
         printf -- '----- %s\n' "$part"
         # What installs print is long, and seldom why a part failed.
-        grep -vE '^(Looking in|WARNING: Location|Collecting|Processing|Requirement already|Using cached| +(Downloading|Using cached|━))' \
+        grep -avE '^(Looking in|WARNING: Location|Collecting|Processing|Requirement already|Using cached|Installing|Successfully installed|Running sanity test| +(Downloading|Using cached|Attempting|Found existing|Uninstalling|Successfully uninstalled|━))' \
             "$log" | cut -c1-400 | tail -n 120
         printf -- '----- end of %s\n' "$part"
     elif [[ $word == skipped ]]; then
