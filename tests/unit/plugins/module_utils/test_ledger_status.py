@@ -349,6 +349,7 @@ def test_a_refused_boot_says_why_with_numbers_and_a_way_out(text: str, code: str
     for found in (ledger(text), ledger(text, bounded=True), ledger(HEALTHY + text)):
         assert verdict(found) == ("refused", code)
         assert code in REASON_CODES
+        assert (found["missing"], found["ready"], found["essential"]) == ([], False, False)
         for part in says:
             assert part in found["reason"]["text"]
 
