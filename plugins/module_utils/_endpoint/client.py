@@ -273,20 +273,20 @@ class _Exchange:
             self._raw.close()
 
 
-def _fault(error: Exception, path: str, timeout: float, started_reply: bool) -> Fault:
+def _fault(error: Exception, where: str, timeout: float, started_reply: bool) -> Fault:
     if isinstance(error, _Cancelled):
-        return Fault("cancelled", f"the request to {path} was given up")
+        return Fault("cancelled", f"the request to {where} was given up")
     if isinstance(error, (_Late, socket.timeout)):
-        return Fault("timeout", f"{path} had not answered in full after {timeout:g} s")
+        return Fault("timeout", f"{where} had not answered in full after {timeout:g} s")
     if isinstance(error, ConnectionRefusedError):
-        return Fault("not_listening", f"nothing listens where {path} was asked for")
+        return Fault("not_listening", f"nothing listens at {where}")
     if isinstance(error, http.client.IncompleteRead) or (started_reply and isinstance(error, OSError)):
-        return Fault("cut", f"the connection ended within the reply of {path}")
+        return Fault("cut", f"the connection ended within the reply of {where}")
     if isinstance(error, (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected)):
-        return Fault("cut", f"the connection ended before {path} answered")
+        return Fault("cut", f"the connection ended before {where} answered")
     if isinstance(error, OSError):
-        return Fault("unreachable", f"{path} cannot be reached: {error.strerror or type(error).__name__}")
-    return Fault("not_http", f"{path} did not answer in HTTP ({type(error).__name__})")
+        return Fault("unreachable", f"{where} cannot be reached: {error.strerror or type(error).__name__}")
+    return Fault("not_http", f"{where} did not answer in HTTP ({type(error).__name__})")
 
 
 class Stream:
@@ -320,7 +320,7 @@ class Stream:
                 self.body = self._client.blank(self.body)
                 self.fault = self.fault or _redirect(self.status, path)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            self.fault = _fault(error, path, timeout, self.status is not None)
+            self.fault = _fault(error, self._client.where(path), timeout, self.status is not None)
         finally:
             self.ended = time.monotonic()
             exchange.close()
@@ -359,6 +359,7 @@ class Client:
 
     def __init__(self, endpoint: str, *, api_key: str | None = None, timeout: float = 30.0) -> None:
         self.address = parse_endpoint(endpoint)
+        self.endpoint = endpoint
         self.timeout = timeout
         self._key = api_key
 
@@ -385,6 +386,10 @@ class Client:
             headers["Authorization"] = f"Bearer {self._key}"
         return headers
 
+    def where(self, path: str) -> str:
+        """The whole URL of ``path``, for messages."""
+        return self.endpoint.rstrip("/") + path
+
     def blank(self, raw: bytes) -> bytes:
         """``raw`` without the key: some servers and gateways repeat it in their errors."""
         return raw.replace(self._key.encode(), b"***") if self._key else raw
@@ -403,7 +408,7 @@ class Client:
             raw, fault = _read_bounded(exchange, path, limit)
             fault = fault or _redirect(status, path)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            fault = _fault(error, path, timeout, status is not None)
+            fault = _fault(error, self.where(path), timeout, status is not None)
         finally:
             exchange.close()
         return Reply(status, headers, self.blank(raw), fault, time.monotonic() - started)

@@ -28,8 +28,8 @@ class Small:
     def __init__(self, *, window: int = 6000, sequences: int = 3, together: int = 1) -> None:
         self.window = window
         self.sequences = sequences
-        self.prefill_tps = 20_000.0
-        self.decode_tps = 1_000.0
+        self.prefill_tps = 80_000.0
+        self.decode_tps = 2_000.0
         self.key: str | None = None
         self.in_flight = 0
         self.others = 0
@@ -47,6 +47,8 @@ class Small:
         self.instead: t.Callable[[Call, int], bool] = lambda call, number: False
         self.within: t.Callable[[Call, int], bool] = lambda call, number: False
         self.pieces = 32
+        # The seconds of prefill and of decode that each streamed answer really took.
+        self.took: list[tuple[float, float]] = []
         self.completions = 0
         self._lock = threading.Lock()
         self._begun = threading.Barrier(together)
@@ -115,20 +117,23 @@ class Small:
                 status=400,
             )
             return
-        prefill, decode = tokens / self.prefill_tps, (made - 1) / self.decode_tps
-        last = {"usage": self.usage(tokens, made), "timings": self.timings(tokens, made, prefill, decode)}
+        usage = self.usage(tokens, made)
         if not call.content.get("stream"):
-            call.reply({"choices": [{"text": "x", "finish_reason": "length"}], **last})
+            call.reply({"choices": [{"text": "x", "finish_reason": "length"}], "usage": usage})
             return
-        time.sleep(prefill)
+        begun = time.monotonic()
+        time.sleep(tokens / self.prefill_tps)
         call.begin_events()
+        first = time.monotonic()
         call.event({"choices": [{"text": self.text(prompt, number)}]})
         with contextlib.suppress(threading.BrokenBarrierError):
             self._begun.wait(timeout=5)
         if self.within(call, number):
             return
         for _ in range(self.pieces):
-            call.event({"choices": [{"text": " and so on"}]}, after=decode / self.pieces)
+            call.event({"choices": [{"text": " and so on"}]}, after=(made - 1) / self.decode_tps / self.pieces)
+        prefill, decode = first - begun, time.monotonic() - first
+        self.took.append((prefill, decode))
         call.event({"choices": [{"text": "", "finish_reason": "length"}]})
-        call.event({"choices": [], **last})
+        call.event({"choices": [], "usage": usage, "timings": self.timings(tokens, made, prefill, decode)})
         call.event("[DONE]")

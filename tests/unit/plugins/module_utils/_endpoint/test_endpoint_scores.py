@@ -1,0 +1,207 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rates and verdicts from literal times and counts."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Failure, Said
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.boundary import Look, Plan, judge, judge_reply
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.rates import conclude, score
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import read_sample, summarize
+from hypothesis import given
+from hypothesis import strategies as st
+
+OWN, OTHER = "AAAA-BBBB-CCCC", "DDDD-EEEE-FFFF"
+PLAN = Plan(sequences=3, window=200_000, generate_tokens=600, prompt_tokens=198_800, chars=549_000)
+
+
+def said(
+    *,
+    first: float = 110.0,
+    last: float = 114.0,
+    tokens: t.Any = 40_000,
+    made: t.Any = 401,
+    cached: t.Any = 0,
+    timings: t.Any = None,
+    text: str = "x",
+    failure: Failure | None = None,
+) -> Said:
+    """An answer to a request that began at 100.0, in forty pieces."""
+    heard = Heard()
+    for piece in range(40):
+        heard.take({"choices": [{"text": text if piece == 0 else " and"}]}, first + (last - first) * piece / 39)
+    usage = {"prompt_tokens": tokens, "completion_tokens": made, "prompt_tokens_details": {"cached_tokens": cached}}
+    heard.take({"choices": [], "usage": usage, "timings": timings}, last)
+    return Said(200, heard, failure, 100.0)
+
+
+def test_wall_clock_rates() -> None:
+    run = score(said(), 40_000, 1)
+    assert (run["prefill_tps"], run["decode_tps"], run["method"], run["says"]) == (4000.0, 100.0, "wall_clock", None)
+    assert run["ttft_seconds"] == 10.0
+
+
+def test_timings_that_leave_out_the_queue() -> None:
+    timings = {"prompt_n": 40_000, "prompt_ms": 9500, "predicted_per_second": 101.5}
+    run = score(said(timings=timings), 40_000, 1)
+    assert (run["prefill_tps"], run["decode_tps"], run["method"]) == (4210.53, 101.5, "timings")
+
+
+@pytest.mark.parametrize(("made", "decode"), [(128, 31.75), (127, None), (9, None), (1, None), (0, None), (None, None)])
+def test_a_decode_rate_takes_128_tokens(made: int | None, decode: float | None) -> None:
+    assert score(said(made=made), 40_000, 1)["decode_tps"] == decode
+
+
+def test_one_prompt_token_of_237_is_no_prefill_rate() -> None:
+    timings = {"cache_n": 236, "prompt_n": 1, "prompt_ms": 30.958, "prompt_per_second": 32.3}
+    run = score(said(tokens=237, timings=timings), 237, 1)
+    assert (run["prefill_tps"], run["cached_tokens"]) == (None, 236)
+    assert run["decode_tps"] == 100.0
+
+
+def test_a_cache_hit_is_no_miracle() -> None:
+    run = score(said(first=100.65, last=104.65, cached=39_936), 40_000, 1)
+    assert (run["prefill_tps"], run["decode_tps"]) == (None, 100.0)
+
+
+def test_traffic_spoils_both_rates() -> None:
+    run = score(said(), 40_000, 2)
+    assert (run["prefill_tps"], run["decode_tps"]) == (None, None)
+    assert run["says"] == "other traffic: 2 requests in flight where the probe sent 1"
+
+
+def test_medians_and_a_warm_run() -> None:
+    runs = [score(said(first=last - 4.0, last=last), 40_000, 1) for last in (114.0, 112.0, 124.0)]
+    rates = conclude(runs, 3, 0.7)
+    assert (rates["prefill_tps"], rates["decode_tps"], rates["verdict"]) == (4000.0, 100.0, "passed")
+    assert (
+        rates["says"]
+        == "prefill 4,000 tokens/s over 40,000 tokens, decode 100.0 tokens/s over 401 tokens, median of 3 runs"
+    )
+    warm = conclude([*runs[:2], score(said(cached=10), 40_000, 1)], 3, None)
+    assert (warm["prefill_tps"], warm["cached_tokens"], warm["verdict"]) == (4500.0, 10, "inconclusive")
+
+
+def test_too_few_runs_are_inconclusive() -> None:
+    assert conclude([], 2, None)["verdict"] == "inconclusive"
+    assert conclude([score(said(), 40_000, 1)], 2, None)["verdict"] == "inconclusive"
+
+
+@given(
+    tokens=st.none() | st.integers(0, 10**6),
+    made=st.none() | st.integers(0, 10**4),
+    cached=st.none() | st.integers(0, 10**6),
+    first=st.floats(100, 200),
+    length=st.floats(0, 100),
+    timings=st.dictionaries(
+        st.sampled_from(["prompt_n", "cache_n", "prompt_ms", "prompt_per_second", "predicted_per_second"]),
+        st.none() | st.integers(-5, 10**6) | st.floats(),
+    ),
+)
+def test_nothing_passes_that_was_not_measured(
+    tokens: int | None, made: int | None, cached: int | None, first: float, length: float, timings: dict[str, t.Any]
+) -> None:
+    run = score(
+        said(first=first, last=first + length, tokens=tokens, made=made, cached=cached, timings=timings), 40_000, 1
+    )
+    rates = conclude([run], 1, None)
+    if rates["verdict"] == "passed":
+        assert (run["cached_tokens"], run["says"]) == (0, None)
+        assert made is not None
+        assert made >= 128
+        assert tokens is not None
+        assert tokens >= 38_000
+        wall = first - 100
+        assert rates["prefill_tps"] >= 0.85 * tokens / wall or wall - tokens / rates["prefill_tps"] < 0.26
+    else:
+        assert run["says"]
+    assert (run["prefill_tps"] is None) <= (rates["verdict"] == "inconclusive")
+
+
+# Boundary
+
+
+def look(one: Said) -> Look:
+    return judge_reply(one, OWN, [OTHER], PLAN)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "marker"),
+    [
+        (OWN, 198_795, "found"),
+        (f"It is {OWN}.", 193_000, "found"),
+        (OWN, 192_000, "truncated"),
+        ("nothing", 4096, "truncated"),
+        ("nothing", 198_795, "lost"),
+        (OWN.lower(), 198_795, "lost"),
+        (OTHER, 198_795, "foreign"),
+        (f"{OWN} {OTHER}", 198_795, "foreign"),
+        (OTHER, 4096, "foreign"),
+        (OWN, None, "found"),
+    ],
+)
+def test_a_marker(text: str, tokens: int | None, marker: str) -> None:
+    assert look(said(text=text, tokens=tokens)).marker == marker
+
+
+def test_a_foreign_marker_counts_in_a_failed_request_too() -> None:
+    assert look(said(text=OTHER, failure=Failure("cut", "the stream ended"))).marker == "foreign"
+
+
+def verdict(*answers: Said, samples: t.Sequence[t.Mapping[str, t.Any]] = ()) -> dict[str, t.Any]:
+    taken = [read_sample(sample, 110.0 + n, 110.1 + n) for n, sample in enumerate(samples)]
+    return judge(PLAN, [look(answer) for answer in answers], answers, taken)
+
+
+def answer(first: float, last: float, **more: t.Any) -> Said:
+    return said(**{"first": first, "last": last, "text": OWN, "tokens": 198_795, "made": 600, **more})
+
+
+def test_three_of_three_together() -> None:
+    found = verdict(answer(160, 300), answer(220, 301), answer(290, 303))
+    assert (found["retrieved"], found["overlap"], found["verdict"]) == (3, 3, "passed")
+    assert found["says"] == (
+        "3 of 3 markers came back and 3 sequences of about 198,800 tokens held the pool at the same time"
+    )
+
+
+def test_the_first_ends_before_the_last_begins() -> None:
+    found = verdict(answer(160, 280), answer(220, 301), answer(290, 303))
+    assert (found["overlap"], found["verdict"]) == (2, "inconclusive")
+    assert "more than 600 generate_tokens would keep them together" in found["says"]
+
+
+def test_a_sequence_that_stopped_early_is_named() -> None:
+    found = verdict(answer(160, 280, made=212), answer(220, 301), answer(290, 303))
+    assert "one stopped after 212 of 600 tokens" in found["says"]
+
+
+def test_a_failure_outweighs_traffic() -> None:
+    found = verdict(answer(160, 300, text="nothing"), answer(220, 301), answer(290, 303), samples=[{"running": 5}])
+    assert found["verdict"] == "failed"
+
+
+def test_preemption_under_other_traffic_is_not_the_pools_failure() -> None:
+    found = verdict(
+        answer(160, 300), answer(220, 301), answer(290, 303), samples=[{"running": 4, "waiting": 1, "preempted": 1}]
+    )
+    assert found["verdict"] == "inconclusive"
+
+
+def test_the_witness() -> None:
+    samples = [
+        read_sample(
+            {"running": 3, "kv_tokens_used": 400_000, "preemptions": 7, "requests": [{"state": "decode"}]}, 1.0, 1.1
+        ),
+        read_sample({"running": 3, "kv_tokens_used": 597_000, "preemptions": 9, "requests": "?"}, 2.0, 2.1),
+        read_sample({"running": "3", "requests": [{"state": "decode"}, {"state": "decode"}, 3]}, 3.0, 3.1),
+        read_sample(None, 4.0, 4.1),
+    ]
+    found = summarize(samples, (0.5, 1.5))
+    assert tuple(found) == (4, 3, 2, 597_000, 2, 1)
+    assert found.as_dict() == {"samples": 4, "decoding": 2, "kv_tokens_used": 597_000, "preempted": 2}
+    assert tuple(summarize([])) == (0, None, None, None, None, None)
