@@ -255,7 +255,7 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
         )
     ledger["status"] = status
     ledger["reason"] = {"code": code, "text": text} if code else None
-    if status in ("absent", "refused"):  # a boot that the engine ended was not to print the rest
+    if status not in ("complete", "incomplete"):  # a boot that the engine ended was not to print the rest
         ledger["missing"] = []
 
 

@@ -15,9 +15,10 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines imp
 # A boot prints some hundred lines; one traced step by step stays under this.
 LONGEST_BOOT = 16 * 1024 * 1024
 _LONGEST_PIECE = 64 * 1024
-# Every line that begins a boot has one of these in it, so that most lines are passed over at the speed of a search.
-_MARKS = (b"device: ", b"E --", b"unknown option '", b"RADIANCE_LOG=")
-_COLOURED = b"\x1b"
+_CHUNK = 256 * 1024
+# Every line that begins a boot has one of these in it (``m --``: the end of a colour before an option's name), so that
+# whole chunks of traffic are passed over at the speed of a search.
+_MARKS = (b"device: ", b"E --", b"m --", b"unknown option '", b"RADIANCE_LOG=")
 _LISTENING_MARK = b"server: listening on"
 
 
@@ -69,50 +70,70 @@ def read_log(
         ) from error
 
 
-def _lines(file: t.BinaryIO, offset: int) -> t.Iterator[tuple[int, bytes]]:
-    """Lines and their positions. Of a line longer than any of the engine's, only the beginning is given."""
-    file.seek(offset)
-    position = offset
-    at_start = True
-    while True:
-        piece = file.readline(_LONGEST_PIECE)
-        if not piece:
-            return
-        if at_start:
-            yield position, piece
-        position += len(piece)
-        at_start = piece.endswith(b"\n")
-
-
 def _find_starts(file: t.BinaryIO, offset: int, to_listening: bool) -> list[int]:
+    marks = (*_MARKS, _LISTENING_MARK) if to_listening else _MARKS
     counter = BootCounter()
     starts: list[int] = []
-    for position, piece in _lines(file, offset):
-        wanted = any(mark in piece for mark in _MARKS) or (to_listening and _LISTENING_MARK in piece)
-        if not wanted and not (_COLOURED in piece and b"E" in piece):
+    for beginning, chunk in _chunks(file, offset):
+        if not any(mark in chunk for mark in marks):
             continue
-        # A progress bar ends its turns with a carriage return, and the engine's next line follows on the same one.
-        for part in piece.splitlines(keepends=True) if b"\r" in piece else [piece]:
-            line = _read(part)
-            if counter.starts(line):
-                starts.append(position)
-            if to_listening and is_listening(line):
-                return starts
-            position += len(part)
+        position = beginning
+        # A carriage return ends a line as well: a progress bar has the engine's next line behind it.
+        for piece in chunk.splitlines(keepends=True):
+            if any(mark in piece for mark in marks):
+                line = _read(piece)
+                if counter.starts(line):
+                    starts.append(position)
+                if to_listening and is_listening(line):
+                    return starts
+            position += len(piece)
     return starts
+
+
+def _chunks(file: t.BinaryIO, offset: int) -> t.Iterator[tuple[int, bytes]]:
+    """The file in chunks of whole lines, with their positions; a line that is longer than two chunks is left out."""
+    file.seek(offset)
+    position = offset
+    rest = b""
+    overlong = False
+    while True:
+        data = file.read(_CHUNK)
+        if not data:
+            break
+        if overlong:
+            newline = data.find(b"\n") + 1
+            position += newline or len(data)
+            if not newline:
+                continue
+            data, overlong = data[newline:], False
+        whole = rest + data
+        end = whole.rfind(b"\n") + 1
+        if end:
+            yield position - len(rest), whole[:end]
+        position += len(data)
+        rest = whole[end:]
+        if len(rest) > _CHUNK:
+            rest, overlong = b"", True
+    if rest:
+        yield position - len(rest), rest
 
 
 def _read_boot(file: t.BinaryIO, start: int, end: int | None) -> str:
     limit = LONGEST_BOOT if end is None else min(LONGEST_BOOT, end - start)
     pieces: list[bytes] = []
-    taken = 0
-    for _position, piece in _lines(file, start):
-        if taken >= limit:
+    file.seek(start)
+    while limit > 0:
+        piece = file.readline(min(_LONGEST_PIECE, limit))
+        limit -= len(piece)
+        pieces.append(piece)
+        while piece and limit > 0 and not piece.endswith(b"\n"):  # the rest of an overlong line is dropped
+            piece = file.readline(min(_LONGEST_PIECE, limit))
+            limit -= len(piece)
+            if piece.endswith(b"\n"):
+                pieces.append(b"\n")
+        if not piece:
             break
-        whole = piece if piece.endswith(b"\n") or len(piece) < _LONGEST_PIECE else piece + b"\n"
-        pieces.append(whole[: limit - taken])
-        taken += len(whole)
-        if _LISTENING_MARK in piece and any(is_listening(_read(part)) for part in piece.splitlines()):
+        if _LISTENING_MARK in pieces[-1] and any(is_listening(_read(part)) for part in pieces[-1].splitlines()):
             break
     return b"".join(pieces).decode("utf-8", "replace")
 

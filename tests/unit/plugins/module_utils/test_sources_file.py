@@ -190,3 +190,14 @@ def test_what_cannot_be_read_is_said_with_a_way_out(tmp_path: pathlib.Path, kind
 def test_an_empty_log(tmp_path: pathlib.Path) -> None:
     ledger = ledger_from("file", path=write(tmp_path / "log", b""))
     assert (ledger["status"], ledger["reason"]["code"], ledger["missing"]) == ("absent", "log_empty", [])
+
+
+@pytest.mark.parametrize("before", [100_000, 256 * 1024, 512 * 1024 - len(HEALTHY) % 1000, 900_000])
+def test_text_within_a_long_line_begins_no_boot(tmp_path: pathlib.Path, before: int) -> None:
+    forged = b"x" * before + b"I device: AQL backend, 1 device(s) [0:gfx1201]" * 20_000 + b"\n"
+    log = write(tmp_path / "log", HEALTHY + forged + TRAFFIC)
+    text, place = read_log(log)
+    assert (text.encode(), place["boots_seen"]) == (HEALTHY, 1)
+    log = write(tmp_path / "log", HEALTHY + forged + DERIVED)
+    text, place = read_log(log)
+    assert (text.encode(), place["boots_seen"], place["offset"]) == (DERIVED, 2, len(HEALTHY) + len(forged))
