@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - Compares by values, never by bytes, and says in which direction each difference lies.
-positional: _input, target, flags, record
+positional: _input, target, flags, record, service
 options:
   _input:
     description:
@@ -32,6 +32,10 @@ options:
     type: list
     elements: dict
     required: true
+  service:
+    description:
+      - The service; with it the notes tell what the inventory declares otherwise.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -44,7 +48,8 @@ RETURN = r"""
 _value:
   description:
     - V(findings), each with V(name), V(fleet), V(target), V(running), V(direction) and V(says); V(explained)
-      whether the record accounts for all of them; V(says) how.
+      whether the record accounts for all of them; V(says) how; V(running) the env that the process amounts to;
+      V(notes) sentences.
   type: dict
 """
 

@@ -32,7 +32,7 @@ options:
     default: false
   applied:
     description:
-      - A pair and shape that stand in where the command asks for none.
+      - An env whose pair and shape stand in where the command asks for none.
     type: dict
   back:
     description:

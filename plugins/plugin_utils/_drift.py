@@ -18,13 +18,21 @@ _SAYS = {
 }
 
 
-def drift(fleet: Values, target: Values, flags: Values, record: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+def drift(
+    fleet: Values,
+    target: Values,
+    flags: Values,
+    record: t.Sequence[t.Mapping[str, t.Any]],
+    service: t.Mapping[str, t.Any] | None = None,
+) -> dict[str, t.Any]:
     """Compare the env of the fleet directory, the env on the target and the flags of the running process.
 
-    Each of the first three is None where it does not exist or cannot be read. Returns ``{findings, explained, says}``:
+    Each of the first three is None where it does not exist or cannot be read. With ``service`` the notes tell what the
+    inventory declares otherwise than the env has it. Returns ``{findings, explained, says, running, notes}``:
     ``findings`` [{name, fleet, target, running, direction, says}] with direction fleet_differs, target_differs,
     not_restarted or all_differ; ``explained`` whether a switch on record accounts for all of them (the controller
-    ended before it wrote the fleet directory), so that they complete themselves; ``says`` the reason then.
+    ended before it wrote the fleet directory), so that they complete themselves; ``says`` the reason then; ``running``
+    the env that the running process amounts to.
     """
     keys = list(dict.fromkeys([*(fleet or {}), *(target or {})]))
     findings = []
@@ -44,7 +52,12 @@ def drift(fleet: Values, target: Values, flags: Values, record: t.Sequence[t.Map
                 {"name": key, **values, "direction": direction, "says": _SAYS[direction].format(key=key, **shown)}
             )
     says = _explanation(findings, record)
-    return {"findings": findings, "explained": bool(says), "says": says}
+    in_force = {**(target or {}), **(fleet or {})}
+    running = {key: (flags or {}).get(_files.flag_of(key), value) for key, value in in_force.items()}
+    notes = [says] if says else []
+    if service is not None:
+        notes += _files.identity_notes(service, in_force)
+    return {"findings": findings, "explained": bool(says), "says": says, "running": running, "notes": notes}
 
 
 def _direction(fleet: str | None, target: str | None, running: str | None) -> str:
@@ -82,3 +95,10 @@ def _explanation(findings: t.Sequence[t.Mapping[str, t.Any]], record: t.Sequence
         f"The switch of {switched['at']} (record {switched['id']}) put {_words.pair(after)} MiB there, and the fleet "
         "directory was not written after it. It is written now."
     )
+
+
+def running_pair(ledger: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The pair and shape that the process of a ledger was started with; None for a flag that it was not given."""
+    flags = ledger.get("flags") or {}
+    texts = {name: flags.get(_files.flag_of(key)) for name, key in _words.ENV_OF.items()}
+    return {name: int(text) if text and text.isdigit() else text for name, text in texts.items()}

@@ -90,12 +90,23 @@ def contract_words(plan: t.Mapping[str, t.Any]) -> list[str]:
 
 def prediction_words(predictions: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     """Each prediction with its verdict: ``settled_free_mib.card0  210.17 to 220.42 MiB  held, 215.30``."""
+    return _words.table(prediction_rows(predictions), indent="")
+
+
+def prediction_rows(predictions: t.Sequence[t.Mapping[str, t.Any]]) -> list[list[str]]:
+    """A row of id, interval and verdict for each prediction."""
     rows = []
     for item in predictions:
         verdict = item.get("verdict") or "open"
         measured = "" if item.get("measured") is None else f", {_number(item['measured'])}"
         rows.append([item["id"], _words.interval(item["low"], item["high"], item.get("unit")), f"{verdict}{measured}"])
-    return _words.table(rows, indent="")
+    return rows
+
+
+def prediction_sentence(prediction: t.Mapping[str, t.Any]) -> str:
+    """One prediction with its verdict: ``settled_free_mib.card0: 210.17 to 220.42 MiB, held, 215.30``."""
+    name, said, verdict = prediction_rows([prediction])[0]
+    return f"{name}: {said}, {verdict}"
 
 
 def _failed_lines(attempt: t.Mapping[str, t.Any]) -> list[str]:

@@ -25,6 +25,37 @@ def record_entry(
     return _records.entry(kind, host, service, attempt, **fields)
 
 
+def record_entries(
+    verdicts: t.Sequence[t.Mapping[str, t.Any]],
+    predictions: t.Sequence[t.Mapping[str, t.Any]],
+    probes: t.Mapping[str, t.Any],
+    host: str,
+    service: str,
+    attempt: str | None,
+) -> list[dict[str, t.Any]]:
+    """The lines of an attempt's end: what the probes measured, if any ran, and each verdict that is not open."""
+    lines = []
+    if any(probes.get(name) for name in ("calibration", "boundary", "rates")):
+        measured = {name: probes.get(name) for name in ("calibration", "boundary", "rates")}
+        lines.append(_records.entry("probed", host, service, attempt, **measured))
+    quantities = {item["id"]: item["quantity"] for item in predictions}
+    for item in verdicts:
+        if item["verdict"] != "open":
+            own = {name: item[name] for name in ("verdict", "measured", "says")}
+            lines.append(
+                _records.entry(
+                    "verdict",
+                    host,
+                    service,
+                    attempt,
+                    prediction=item["id"],
+                    quantity=quantities[item["id"]],
+                    **own,
+                )
+            )
+    return lines
+
+
 def _attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
     """The record cut into attempts: each starts at a ``planned`` line; what comes before the first is left out."""
     out: list[list[Entry]] = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import probe_cost
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _words
 
 WIDTH = 118
@@ -17,8 +18,7 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
     """The lines of the table.
 
     ``about`` has what a plan does not know: ``host``, ``service``, ``outage_seconds`` and ``outage_at`` (the last
-    restart on record, or None), ``cost`` of the probes ({seconds, tokens}, or None where none will run), ``undo`` (the
-    command), and ``notes`` (sentences).
+    restart on record, or None), ``probes`` (none, quick or full), ``undo`` (the command), and ``notes`` (sentences).
     """
     lines = [_head(plan, about)]
     if _shape_changes(plan):
@@ -35,7 +35,7 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _row("law", [law["says"]])
     if plan["restart"]:
         lines += _row("outage", [_outage(about)])
-        lines += _row("probes", [_cost(about.get("cost"))])
+        lines += _row("probes", [_cost(plan, about)])
         lines += _row("undo", [about["undo"]], fold=False)
     lines += _row("options", [f"{item['name']}: {item['says']}{_how(item)}" for item in plan.get("options", [])])
     lines += _row("note", [*plan.get("warnings", []), *about.get("notes", [])])
@@ -106,10 +106,24 @@ def _outage(about: t.Mapping[str, t.Any]) -> str:
     return f"about {seconds:,.0f} s, as the restart of {about.get('outage_at')} took"
 
 
-def _cost(cost: t.Mapping[str, t.Any] | None) -> str:
-    if not cost:
-        return "none will run"
-    return f"about {cost['seconds']:,.0f} s, and {cost['tokens']:,.0f} tokens that go through the caches"
+def _cost(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> str:
+    probes, to = str(about.get("probes") or "quick"), plan["to"]
+    if probes == "none":
+        return "none will run (probes=none)"
+    rate = next((item for item in plan["predictions"] if item["quantity"] == "prefill_tps"), None)
+    cost = probe_cost(
+        probes,
+        to["max_num_seqs"],
+        to["max_model_len"],
+        prefill_tps=(rate["low"] + rate["high"]) / 2 if rate else None,
+    )
+    seconds = (
+        "for as long as the prefill rate makes it" if cost["seconds"] is None else f"about {cost['seconds']:,.0f} s"
+    )
+    return (
+        f"{probes}: {seconds}; {cost['prompt_tokens']:,} prompt tokens go through the caches, "
+        f"{cost['generated_tokens']:,} are generated"
+    )
 
 
 def _how(item: t.Mapping[str, t.Any]) -> str:

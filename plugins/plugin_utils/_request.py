@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import SHAPE
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF, SHAPE
 
 # What a command may ask, by its bare -e name.
 REQUEST = (
@@ -60,9 +60,9 @@ def pair_request(
 
     ``request`` is what the command asks (bare names), ``service`` what the inventory declares. A value of the command
     goes before a declared one; what neither has stays as it runs. ``stated``: the pair in force was stated by a
-    command, so that a declared fill leaves it alone. ``applied``: the pair and shape of the fleet directory, which
-    stand in for a request where the command gives none (``drift=apply``). ``back``: what ``way_back`` returned; it is
-    the whole request then, with every soft gate accepted, because it ran before.
+    command, so that a declared fill leaves it alone. ``applied``: the env of the fleet directory, whose pair and
+    shape stand in for a request where the command gives none (``drift=apply``). ``back``: what ``way_back`` returned;
+    it is the whole request then, with every soft gate accepted, because it ran before.
     """
     measured = {name: service[name] for name in ("arms", "stack") if service.get(name)}
     if back:
@@ -74,7 +74,7 @@ def pair_request(
             **measured,
         }
     asked = {name: value for name, value in request.items() if value not in (None, "")}
-    applied = applied or {}
+    applied = {name: applied[key] for name, key in ENV_OF.items() if key in (applied or {})} if applied else {}
     options: dict[str, t.Any] = {}
     shape = {}
     for name in SHAPE:
@@ -162,3 +162,18 @@ def confirm_plan(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any]) -
             code="plan_differs",
         )
     return dict(plan)
+
+
+def plan_file(hosts: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    """The content of a plan file, from the variables of each host that was planned."""
+    plans = [
+        {
+            "host": host["inventory_hostname"],
+            "service": run["service"]["name"],
+            "request": run["options"],
+            "plan": run["plan"],
+        }
+        for host in hosts
+        for run in host["endpoint_planned"]
+    ]
+    return {"schema": "kvfleet.radiance/plan-file/1", "plans": plans}

@@ -37,6 +37,46 @@ def _word(result: t.Mapping[str, t.Any], task: str, reached: bool) -> str:
     return "drift" if "drift" in task.lower() else "refused"
 
 
+def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """``{service, word, says}`` of a service whose run came to its end."""
+    service = str(run["service"]["name"])
+    failure_found = run.get("failure")
+    if failure_found:
+        return {"service": service, "word": failure_found["word"], "says": failure_found["says"]}
+    to = _words.pair(run["plan"]["to"])
+    doubts = [
+        f"{name}: {_env_text.one_line(probe.get('says') or probe['verdict'])}"
+        for name, probe in (run.get("probes") or {}).items()
+        if probe and probe.get("verdict", "passed") != "passed"
+    ]
+    if doubts:
+        return {"service": service, "word": "inconclusive", "says": f"{to} is kept. {' '.join(doubts)}"}
+    if run.get("making"):
+        return {"service": service, "word": "switched", "says": f"{_words.pair(run['plan']['from'])} → {to}"}
+    return {"service": service, "word": "unchanged", "says": f"{to}, nothing to change"}
+
+
+def host_outcome(
+    run: t.Mapping[str, t.Any],
+    done: t.Sequence[t.Mapping[str, str]] = (),
+    failed: t.Mapping[str, str] | None = None,
+) -> dict[str, t.Any]:
+    """``{word, says, services}`` of a host: the worst of its services, and of the task that failed, where one did."""
+    services = [dict(item) for item in done]
+    if failed is not None:
+        name = str((run.get("service") or {}).get("name") or "")
+        known = run.get("failure") or failed
+        services.append({"service": name, "word": known["word"], "says": known["says"]})
+    word = worst([item["word"] for item in services])
+    says = "; ".join(item["says"] for item in services if item["word"] == word)
+    return {"word": word, "says": says, "services": services}
+
+
+def all_good(outcomes: t.Sequence[t.Mapping[str, t.Any] | None]) -> bool:
+    """Whether every host is planned or has come to a good end, so that a further one may start."""
+    return all(outcome is not None and outcome.get("word") in ("planned", *GOOD) for outcome in outcomes)
+
+
 def worst(words: t.Sequence[str]) -> str:
     """The word for a host with several services."""
     return min(words, key=WORDS.index) if words else "unchanged"
@@ -51,6 +91,12 @@ def summary(hosts: t.Sequence[str], outcomes: t.Mapping[str, t.Any], check: bool
     lines = []
     for host in hosts:
         found = outcomes.get(host) or {"word": "not_reached", "says": "the run ended before this host", "services": []}
+        if found["word"] == "planned":
+            found = {
+                **found,
+                "word": "not_reached",
+                "says": "planned, and not started: another host has no good outcome",
+            }
         lines.append({"host": host, "word": found["word"], "says": found["says"], "services": list(found["services"])})
     return {
         "schema": SCHEMA,

@@ -46,6 +46,11 @@ def shape(to: t.Mapping[str, t.Any]) -> str:
     )
 
 
+def pair_words(to: t.Mapping[str, t.Any]) -> str:
+    """Pair and shape in one sentence: ``25,844 + 5,119 MiB a card, 3 x 200,000 tokens, fp8, speculation depth 2``."""
+    return f"{pair(to)} MiB a card, {shape(to)}"
+
+
 def interval(low: t.Any, high: t.Any, unit: str | None) -> str:
     """What a prediction says: one number where both ends agree, else `low to high`, with its unit."""
     text = number(low) if low == high else f"{number(low)} to {number(high)}"
