@@ -14,10 +14,10 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
-    kv_figures,
     largest_context,
     most_sequences,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.figures import kv_figures
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Situation, judge
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import fill_pair

@@ -13,7 +13,8 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.ceiling import read_ceiling
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures, kv_figures
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.figures import kv_figures
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Finding, Situation, Verdict, judge
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.options import compared, filled_present, options
