@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any, Callable
 
@@ -63,9 +64,7 @@ class Generation:
     def whole(self, gone: Callable[[], bool]) -> dict[str, Any]:
         """Wait for all sequences: the plain answer."""
         for sequence in self._sequences:
-            while not sequence.done:
-                _wait(sequence, gone)
-                sequence.changed.clear()
+            _wait(sequence.ended, gone)
             if sequence.error:
                 raise _failed(sequence.error)
         return api_answers.whole(self._asked, self._model, self._sequences)
@@ -73,7 +72,7 @@ class Generation:
     def wait_first(self, gone: Callable[[], bool]) -> None:
         """Wait for the first step: a request that fails before it gets a plain error."""
         first = self._sequences[0]
-        _wait(first, gone)
+        _wait(first.changed, gone)
         if first.error:
             raise _failed(first.error)
 
@@ -86,7 +85,7 @@ class Generation:
             sent = 0
             done = False
             while not done:
-                _wait(sequence, gone)
+                _wait(sequence.changed, gone)
                 # Cleared before it is read, so that what comes after is not missed.
                 sequence.changed.clear()
                 done, produced = sequence.done, sequence.produced
@@ -102,10 +101,8 @@ class Generation:
         yield "[DONE]"
 
 
-def _wait(sequence: Sequence, gone: Callable[[], bool]) -> None:
-    while not sequence.changed.wait(_WATCH_SECONDS):
-        if sequence.done:
-            return
+def _wait(event: threading.Event, gone: Callable[[], bool]) -> None:
+    while not event.wait(_WATCH_SECONDS):
         if gone():
             raise ConnectionError("the client went away")
 

@@ -20,7 +20,8 @@ from .world import WorldError, read_world
 def main(argv: list[str]) -> int:
     """Boot, serve until a signal, stop."""
     # Until it serves, a signal ends the process at once.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
     log = Log(os.environ.get("RADIANCE_LOG"))
     try:
         flags = parse(argv)

@@ -231,9 +231,7 @@ class Scheduler:
             whole = item.computed >= item.target
             self.cache.close(item.entry, item.text_tokens(), keep=whole)
             item.entry = None
-        item.state = "done"
-        item.done = True
-        item.changed.set()
+        item.end()
 
     def _fail(self, item: Sequence, why: str) -> None:
         tokens = len(item.prompt) + item.produced + 1
@@ -242,5 +240,4 @@ class Scheduler:
         if item.entry is not None:
             self.cache.close(item.entry, item.entry.tokens, keep=False)
             item.entry = None
-        item.state, item.done = "done", True
-        item.changed.set()
+        item.end()

@@ -37,8 +37,19 @@ class Sequence:
     began: float | None = None
     first: float | None = None
     last: float | None = None
-    done: bool = False
     changed: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will come."""
+        return self.ended.is_set()
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.state = "done"
+        self.ended.set()
+        self.changed.set()
 
     @property
     def decoding(self) -> bool:

@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
-from types import FrameType
 
 from .faults import Faults
 from .http_server import Server
@@ -16,28 +14,22 @@ from .log import Log
 from .machine import Machine
 from .scheduler import Scheduler
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
 
 def serve(machine: Machine, log: Log, faults: Faults) -> int:
     """Serve until SIGTERM or SIGINT: exit status 0, or 1 where the port cannot be bound. A second signal kills."""
     flags = machine.flags
     host, port = flags.text("--host"), flags.number("--port")
     key = "  -- a bearer key is required" if flags.text("--api-key") else ""
+    # Blocked before there are threads, so that only the wait below sees them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     scheduler = Scheduler(machine, log)
     try:
         server = Server(machine, scheduler)
     except (OSError, OverflowError):
         log.error(f"server: cannot bind {host}:{port}")
         return 1
-    stop = threading.Event()
-
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-        stop.set()
-
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
     faults.ready()
     bound = server.server_port
     threads = flags.number("--http-threads")
@@ -46,7 +38,9 @@ def serve(machine: Machine, log: Log, faults: Faults) -> int:
     log.info(
         f"server: listening on http://{host}:{bound} ({threads} threads, up to {max(threads, flags.queue_cap + 8)})"
     )
-    stop.wait()
+    signal.sigwait(_SIGNALS)
+    # The next one does what it does by default: it kills.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     faults.ended()
     _drain(server, machine)
     server.shutdown()

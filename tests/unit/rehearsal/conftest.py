@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import pytest
 
@@ -30,7 +30,7 @@ PAIR = "--vram-weights-mib 24000 --vram-kv-mib 5120"
 class Engine:
     """One process of the stand-in; ``log`` is what it has written so far."""
 
-    def __init__(self, directory: pathlib.Path, flags: str, environment: Optional[dict[str, str]] = None) -> None:
+    def __init__(self, directory: pathlib.Path, flags: str, environment: dict[str, str] | None = None) -> None:
         self._path = directory / "stderr.log"
         with open(self._path, "ab") as log:
             self.offset = log.tell()
@@ -68,7 +68,7 @@ class Engine:
         """Wait until a line is printed."""
         end = time.monotonic() + 20
         while time.monotonic() < end:
-            if re.search(pattern, self.log):
+            if re.search(pattern, self.log, re.MULTILINE):
                 return self.line(pattern)
             time.sleep(0.01)
         raise AssertionError(f"{pattern!r} did not come:\n{self.log}")
@@ -118,7 +118,7 @@ def start(tmp_path: pathlib.Path) -> Iterator[Starter]:
     """Starts engines in one directory; each call takes flags beyond the shape, and fields of the world."""
     started: list[Engine] = []
 
-    def begin(flags: str = PAIR, environment: Optional[dict[str, str]] = None, **fields: Any) -> Engine:
+    def begin(flags: str = PAIR, environment: dict[str, str] | None = None, **fields: Any) -> Engine:
         _world(tmp_path, fields)
         started.append(Engine(tmp_path, f"{SHAPE} {flags}", environment))
         return started[-1]

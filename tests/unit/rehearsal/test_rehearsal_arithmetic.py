@@ -59,8 +59,8 @@ def test_settled_of_the_worked_ceiling() -> None:
     assert humanb(boot.floor) == "209.19 MiB"
     assert kv_report.settled(boot, 0) == (
         "W",
-        "card 0 settled at 2.01 GiB free against 209.19 MiB (the 96.00 MiB --gpu-headroom-mib and 113.19 MiB kept for the "
-        "static region)",
+        "card 0 settled at 2.01 GiB free against 209.19 MiB (the 96.00 MiB --gpu-headroom-mib and 113.19 MiB kept for "
+        "the static region)",
     )
 
 
@@ -151,10 +151,9 @@ def test_refusals_of_a_pool() -> None:
     assert "  linear/conv state  329.39 MiB  (3 sequences)\n" in short
     assert "  checkpoints        448.00 MiB  (8 x 56.00 MiB)\n" in short
     assert "  SHORT BY            33.40 MiB\n" in short
-    none = kv_report.refusal(
-        machine("--vram-weights-mib 24000 --vram-kv-mib 330 --checkpoint-slots 0 --max-model-len 8")
-    )
-    assert none is None
+    none = kv_report.refusal(pair(24000, 1053, "--max-num-seqs 5"))
+    assert none is not None
+    assert none.startswith("KV group 'kv_attn': a 1.03 GiB KV pool leaves 0 blocks (29.25 KiB a page) after the fixed ")
     assert kv_report.refusal(pair(24000, 5120)) is None
 
 

@@ -28,7 +28,7 @@ def test_sizes_are_read_as_loosely_as_the_engine_reads_them(text: str, value: in
 
 
 def test_the_last_of_a_repeated_flag_wins() -> None:
-    flags = parse("--model m.rad --vram-kv-mib 5120 --vram-kv-mib 3.5G --gpu-headroom 64".split())
+    flags = parse(["--model", "m", "--vram-kv-mib", "5120", "--vram-kv-mib", "3.5G", "--gpu-headroom", "64"])
     assert flags.number("--vram-kv-mib") == 3
     assert flags.number("--gpu-headroom-mib") == 64
 
