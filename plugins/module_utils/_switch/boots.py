@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.drain import healthy
@@ -22,7 +23,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State, alive
 
-_POLL = 0.2
+# A boot takes minutes, or it is refused at once.
+_FIRST_POLL, _LONGEST_POLL = 0.02, 0.25
 _TELL_EVERY = 10.0
 _LOAD = re.compile(r"load: ([0-9.]+) ([KMGT]?i?B) of ([0-9.]+) ([KMGT]?i?B) read, ([0-9.]+ GB/s)")
 _UNIT = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
@@ -74,11 +76,9 @@ def load_progress(text: str) -> str | None:
     return f"loading {percent:.0f} % ({read} {read_unit} of {total} {total_unit}, {speed})"
 
 
-def running_ledger(manager: ProcessManager, process: Process) -> dict[str, t.Any]:
+def running_ledger(manager: ProcessManager) -> dict[str, t.Any]:
     """The ledger of the boot that runs, as boot_ledger_info reads it from this log with this pid file."""
-    text, place = read_log(manager.log)
-    source = {"kind": "file", "name": manager.log, "started_at": process.started_at, **place}
-    return read_ledger(text, source=source, flags=process.flags)
+    return ledger_from("file", path=manager.log, pid_file=manager.pid_file)
 
 
 class _Boot(t.NamedTuple):
@@ -96,8 +96,8 @@ class _Boot(t.NamedTuple):
     def ledger(self, process: Process | None, flags: dict[str, str]) -> tuple[dict[str, t.Any], str]:
         text, place = read_log(self.path, self.offset, bounded=self.bounded)
         started = process.started_at if process is not None else None
-        source = {"kind": "file", "name": self.path, "started_at": started, **place}
-        return read_ledger(text, source=source, flags=flags or None, bounded=self.bounded), text
+        source = {"kind": "file", "started_at": started, **place, "asked": -1}
+        return read_ledger(text, source=source, flags=flags or None, bounded=True), text
 
 
 def await_ready(
@@ -132,7 +132,7 @@ def _follow(
     shown: str | None = None
     ledger: dict[str, t.Any] | None = None
     flags: dict[str, str] = {}
-    answer = ""
+    answer, pause = "", _FIRST_POLL
     while True:
         # Whether it lives is asked before the log is read: what it printed last is then in what we read.
         process = manager.current()
@@ -164,7 +164,8 @@ def _follow(
         if now - told >= _TELL_EVERY or (progress != shown and now - told >= 1.0):
             told, shown = now, progress
             phase.tell(f"{progress or last_line(text.lines())}, {waited:.0f} s")
-        time.sleep(_POLL)
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_POLL)
 
 
 def _reason(ledger: t.Mapping[str, t.Any], text: str) -> str:

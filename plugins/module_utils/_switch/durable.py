@@ -38,15 +38,19 @@ def write_synced(path: str, data: bytes, mode: int, owner: tuple[int, int] | Non
 
 
 def replace(path: str, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
-    """Give ``path`` this content in one step that survives a power cut."""
-    fresh = f"{path}.{os.getpid()}.new"
+    """Give ``path`` this content in one step that survives a power cut.
+
+    A writer that dies leaves ``.NAME.new`` beside it, which the next one takes over: the callers hold a lock.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    fresh = os.path.join(folder, f".{name}.new")
     try:
         write_synced(fresh, data, mode, owner)
         os.replace(fresh, path)
     except BaseException:
         remove(fresh)
         raise
-    sync_folder(os.path.dirname(os.path.abspath(path)))
+    sync_folder(folder)
 
 
 def remove(path: str) -> bool:

@@ -14,7 +14,9 @@ import time
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.referee import OPTIONS
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress
 
 # A file item has a path and an octal mode; `path` expands a leading ~, which a plain text would not.
@@ -108,8 +110,8 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
             "files and fingerprint need expect: without it this only finishes a switch that was interrupted.",
             code="expect_unusable",
         )
-    if expect is not None and not isinstance(expect.get("to"), dict):
-        raise RadianceError("expect needs `to`, the pair and shape of the plan.", code="expect_unusable")
+    if expect is not None:
+        expect = {**expect, "to": _read_to(expect.get("to"))}
     return Request(
         service=service,
         start=list(options["start"]),
@@ -129,6 +131,23 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
         after_ready=list(options.get("after_ready") or []),
         state_dir=options["state_dir"],
     )
+
+
+def _read_to(to: t.Any) -> dict[str, t.Any]:
+    """``expect.to`` with numbers for numbers: a template hands them over as text."""
+    if not isinstance(to, dict):
+        raise RadianceError("expect needs `to`, the pair and shape of the plan.", code="expect_unusable")
+    unknown = sorted(set(to) - set(OPTIONS))
+    if unknown:
+        raise RadianceError(
+            f"expect.to has {', '.join(unknown)}; it states {', '.join(OPTIONS)}.", code="expect_unusable"
+        )
+    numbers = {
+        key: whole_number(value, f"expect.to.{key}")
+        for key, value in to.items()
+        if key != "kv_cache_dtype" and value is not None
+    }
+    return {**to, **numbers}
 
 
 class Phase:

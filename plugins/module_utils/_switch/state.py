@@ -18,6 +18,7 @@ import typing as t
 import uuid
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
 
 
 def utc_now() -> str:
@@ -75,6 +76,11 @@ class State:
                 "Give state_dir a directory that this user may write.",
                 code="state_dir_unusable",
             ) from error
+
+    def sweep(self) -> None:
+        """Remove what a run left that died after its journal was closed. Only with the lock, and without a journal."""
+        for name in os.listdir(self.backup):
+            durable.remove(os.path.join(self.backup, name))
 
 
 @contextlib.contextmanager

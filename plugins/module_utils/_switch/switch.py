@@ -46,6 +46,7 @@ def _work(request: Request, state: State, run: Run) -> None:
     interrupted = Journal.load(state)
     if interrupted is not None:
         recovery.finish(request, state, run, interrupted)
+    state.sweep()
     if request.expect is None:
         if interrupted is None:
             run.says.append("No switch was interrupted; nothing was done.")
@@ -125,7 +126,7 @@ def _precheck(request: Request, run: Run) -> _Found:
         if stranger is not None:
             raise RadianceError(f"{stranger}. Nothing was changed.", code="foreign_process")
         process = manager.current()
-        ledger = boots.running_ledger(manager, process) if process is not None else None
+        ledger = boots.running_ledger(manager) if process is not None else None
         run.before = run.ledger = ledger
         _check_fingerprint(request, run, ledger)
         changes = files.compare(request.files)

@@ -14,6 +14,8 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switc
 def service_fixture(tmp_path: pathlib.Path) -> t.Iterator[Service]:
     """A service on the old pair, serving."""
     service = Service(tmp_path)
-    service.start_old()
-    yield service
-    service.kill_all()
+    try:
+        service.start_old()
+        yield service
+    finally:
+        service.kill_all()

@@ -139,8 +139,9 @@ class Service:
 
     def pair(self) -> str | None:
         """The pair that runs, like ``24000+5120``; None when nothing does."""
-        flags = self.flags()
-        return None if flags is None else f"{flags['vram-weights-mib']}+{flags['vram-kv-mib']}"
+        flags = self.flags() or {}
+        # Before its exec the process is still the serve script, which has no flags.
+        return f"{flags['vram-weights-mib']}+{flags['vram-kv-mib']}" if "vram-kv-mib" in flags else None
 
     def pid(self) -> int:
         """The pid that runs."""
@@ -168,11 +169,20 @@ class Service:
 
     def kill_all(self) -> None:
         """End everything of this service that still runs, whoever started it."""
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not self.pids())
+
+    def pids(self) -> list[int]:
+        """Every live process that has this service's folder on its command line; zombies have none."""
+        found = []
         for entry in pathlib.Path("/proc").iterdir():
-            if entry.name.isdigit():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
                 with contextlib.suppress(OSError):
-                    if str(self.folder).encode() in (entry / "cmdline").read_bytes() and int(entry.name) != os.getpid():
-                        os.kill(int(entry.name), signal.SIGKILL)
+                    if str(self.folder).encode() + b"/" in (entry / "cmdline").read_bytes():
+                        found.append(int(entry.name))
+        return found
 
 
 def wait_until(holds: t.Callable[[], bool], seconds: float = 15.0) -> None:

@@ -4,13 +4,409 @@
 
 from __future__ import annotations
 
-from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import NEW, Service
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import stat
+import threading
+import time
+import urllib.request
+from typing import Any
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import (
+    NEW,
+    OLD,
+    Service,
+    env_text,
+    wait_until,
+)
+
+FORWARD = ["lock", "precheck", "drain", "stop", "release", "swap", "start", "ready", "referee", "receipt", "keep"]
 
 
-def test_a_switch_brings_up_the_new_pair_with_one_restart(service: Service) -> None:
+def names(result: dict[str, object]) -> list[str]:
+    return [phase["name"] for phase in result["phases"]]  # type: ignore[attr-defined]
+
+
+def fingerprint(service: Service) -> str:
+    return str(ledger_from("file", path=str(service.log), pid_file=str(service.pid_file))["fingerprint"])
+
+
+def test_a_switch_restarts_once_and_says_what_it_did(service: Service) -> None:
     old_pid = service.pid()
-    result = service.run(NEW, endpoint=service.endpoint)
-    import json
+    before = fingerprint(service)
+    result = service.run(NEW, endpoint=service.endpoint, fingerprint=before)
 
-    print(json.dumps({k: v for k, v in result.items() if k not in ("ledger", "before")}, indent=1))
+    assert (result["outcome"], result["changed"], result["failed"]) == ("switched", True, False)
+    assert names(result) == FORWARD
+    assert service.pair() == "25844+5119"
+    assert service.env.read_text() == env_text(NEW)
+    assert result["actions"] == [["kill", "-TERM", str(old_pid)], [str(service.serve)]]
+    assert result["says"].startswith("Switched to 25,844 + 5,119 after ")
+    assert 0 < result["downtime_seconds"] < 15
+    assert service.log.read_text().count("server: listening") == 2
+
+    assert result["before"]["fingerprint"] == before
+    assert result["before"]["pair"] == {"weights_mib": 24000, "kv_mib": 5120, "exact": True}
+    assert result["ledger"]["status"] == "complete"
+    assert result["ledger"]["fingerprint"] == fingerprint(service)
+    assert [finding["name"] for finding in result["findings"]] == [
+        "listening",
+        "pair",
+        "settled_free.card0",
+        "settled_free.card1",
+        "capacity",
+        "shape",
+    ]
+    assert all(finding["holds"] for finding in result["findings"])
+
+    assert result["diff"] == [
+        {
+            "before": env_text(OLD),
+            "after": env_text(NEW),
+            "before_header": str(service.env),
+            "after_header": str(service.env),
+        }
+    ]
+
+
+def test_the_receipt_is_the_boot_up_to_its_listening_line(service: Service) -> None:
+    result = service.run(NEW)
+    receipt = pathlib.Path(result["receipt"])
+    text = receipt.read_text()
+    assert receipt.name == result["ledger"]["fingerprint"] + ".log"
+    assert stat.S_IMODE(receipt.stat().st_mode) == 0o600
+    assert text.startswith("I device: ")
+    assert text.splitlines()[-1].startswith("I server: listening on http://127.0.0.1:")
+    assert text in service.log.read_text()
+
+
+def test_the_record_holds_the_switch(service: Service) -> None:
+    result = service.run(NEW)
+    (entry,) = service.records()
+    assert result["records"] == [entry]
+    assert (entry["kind"], entry["host"], entry["service"]) == ("switched", "dankserver", "flash")
+    assert (entry["attempt"], entry["to"]) == ("0123456789ab", NEW)
+    assert entry["downtime_seconds"] == result["downtime_seconds"]
+    assert entry["receipt"] == result["receipt"]
+    assert sorted(entry["ledger"]) == ["capacity", "engine", "fingerprint", "pair", "settled"]
+
+
+def test_nothing_is_left_over_and_the_state_is_private(service: Service) -> None:
+    service.run(NEW)
+    assert stat.S_IMODE(service.state.stat().st_mode) == 0o700
+    assert sorted(path.name for path in service.state.iterdir()) == [
+        "backup",
+        "lock",
+        "progress.jsonl",
+        "receipts",
+        "records.jsonl",
+    ]
+    assert list((service.state / "backup").iterdir()) == []
+    assert not list(service.folder.glob(".flash*"))
+
+
+def test_a_second_run_restarts_nothing_and_changes_nothing(service: Service) -> None:
+    service.run(NEW)
+    pid, everything = service.pid(), service.everything()
+    result = service.run(NEW, fingerprint=fingerprint(service))
+    assert (result["outcome"], result["changed"], result["failed"]) == ("unchanged", False, False)
+    assert names(result) == ["lock", "precheck"]
+    assert (result["actions"], result["records"], result["diff"]) == ([], [], [])
+    assert result["ledger"]["pair"]["weights_mib"] == 25844
+    assert service.pid() == pid
+    after = service.everything()
+    # Who held the lock last, and the progress of this run, are not the service's files.
+    for name in ("state/flash/lock", "state/flash/progress.jsonl"):
+        del everything[name], after[name]
+    assert after == everything
+
+
+def test_a_file_that_differs_is_installed_without_a_restart(service: Service) -> None:
+    pid = service.pid()
+    text = "# kvfleet.radiance: managed\n" + env_text(OLD)
+    result = service.run(OLD, files=[{"dest": str(service.env), "content": text, "mode": "0640"}])
+    assert (result["outcome"], result["changed"]) == ("unchanged", True)
+    assert service.env.read_text() == text
+    assert stat.S_IMODE(service.env.stat().st_mode) == 0o640
+    assert service.pid() == pid
+
+
+def test_a_flag_beyond_the_shape_asks_for_a_restart(service: Service) -> None:
+    expect = {"to": OLD, "flags": {"host-pool-mib": "16384"}}
+    assert service.run(expect=expect, check_mode=True)["outcome"] == "unchanged"
+    expect = {"to": OLD, "flags": {"host-pool-mib": "20480"}}
+    assert service.run(expect=expect, check_mode=True)["outcome"] == "switched"
+
+
+def test_check_mode_says_the_same_and_writes_nothing(service: Service) -> None:
+    pid, everything = service.pid(), service.everything()
+    hooks: dict[str, Any] = {"before_drain": ["/bin/true", "out"], "after_ready": ["/bin/true", "in"]}
+    would = service.run(NEW, check_mode=True, fingerprint=fingerprint(service), **hooks)
+    assert (service.pid(), service.everything()) == (pid, everything)
+    assert not service.state.exists()
+
+    did = service.run(NEW, fingerprint=fingerprint(service), **hooks)
+    for key in ("changed", "outcome", "diff", "actions"):
+        assert would[key] == did[key], key
+    assert would["actions"][0] == ["/bin/true", "out"]
+
+    everything = service.everything()
+    would = service.run(NEW, check_mode=True)
+    assert (would["outcome"], would["changed"], would["actions"]) == ("unchanged", False, [])
+    assert service.everything() == everything
+
+
+def rolled_back(service: Service, result: dict[str, object], phase: str) -> None:
+    """What holds after every roll-back, whatever its cause."""
+    assert (result["outcome"], result["failed"], result["changed"]) == ("rolled_back", True, True)
+    tail = ["restore", "start", "ready"]
+    assert names(result) == FORWARD[: FORWARD.index(phase) + 1] + tail
+    assert service.pair() == "24000+5120"
+    assert service.serves()
+    assert service.env.read_text() == env_text(OLD)
+    assert f"The switch to 25,844 + 5,119 ended in phase {phase}: " in str(result["msg"])
+    assert "The old pair 24,000 + 5,120 serves again after " in str(result["msg"])
+    assert not (service.state / "journal.json").exists()
+    (entry,) = service.records()
+    assert (entry["kind"], entry["phase"], entry["serving"]) == ("rolled_back", phase, True)
+    assert (entry["tried"], entry["to"]) == (NEW, OLD)
+    assert result["restored"]["pair"] == {"weights_mib": 24000, "kv_mib": 5120, "exact": True}  # type: ignore[index]
+
+
+def test_a_boot_that_settles_short_is_rolled_back_with_line_and_numbers(service: Service) -> None:
+    service.arm("settle_short")
+    result = service.run(NEW, endpoint=service.endpoint)
+    rolled_back(service, result, "referee")
+    assert result["code"] == "referee_refused"
+    wrong = [finding for finding in result["findings"] if not finding["holds"]]
+    assert [finding["name"] for finding in wrong] == ["settled_free.card0", "settled_free.card1"]
+    for finding in wrong:
+        assert finding["line"] in service.log.read_text()
+        assert f"{finding['says']} (the line: {finding['line']})" in result["msg"]
+        assert finding["says"].endswith(" MiB short")
+    assert result["ledger"]["pair"]["weights_mib"] == 25844
+
+
+def test_a_refused_boot_is_rolled_back_with_the_engines_own_words(service: Service) -> None:
+    service.arm("refuse_boot")
+    result = service.run(NEW)
+    rolled_back(service, result, "ready")
+    assert result["code"] == "engine_refused"
+    assert result["ledger"]["status"] == "refused"
+    assert result["ledger"]["reason"]["text"] in result["msg"]
+
+
+def test_a_boot_that_never_listens_is_rolled_back_with_its_last_line(service: Service) -> None:
+    service.arm("never_ready")
+    result = service.run(NEW, ready_timeout=3, stop_timeout=1)
+    rolled_back(service, result, "ready")
+    assert result["code"] == "never_ready"
+    assert "Not ready after 3 s (ready_timeout)" in result["msg"]
+    last = result["msg"].partition("Its last line: ")[2].partition(". The old pair")[0]
+    assert last and last in service.log.read_text()
+
+
+def test_a_start_that_is_no_engine_is_rolled_back(service: Service) -> None:
+    broken = "#!/bin/sh\necho no engine here >&2\nexit 7\n"
+    files = [
+        {"dest": str(service.env), "content": env_text(NEW)},
+        {"dest": str(service.serve), "content": broken},
+    ]
+    serve = service.serve.read_bytes()
+    result = service.run(NEW, files=files)
+    rolled_back(service, result, "ready")
+    assert result["code"] == "engine_exited"
+    assert "with status 7" in result["msg"]
+    assert "no engine here" in result["msg"]
+    assert service.serve.read_bytes() == serve
+    assert stat.S_IMODE(service.serve.stat().st_mode) == 0o755
+
+
+def test_a_file_that_was_not_there_is_gone_again_after_a_roll_back(service: Service) -> None:
+    service.arm("refuse_boot")
+    added = service.folder / "added.txt"
+    files = [
+        {"dest": str(service.env), "content": env_text(NEW)},
+        {"dest": str(added), "content": "new"},
+    ]
+    rolled_back(service, service.run(NEW, files=files), "ready")
+    assert not added.exists()
+
+
+def test_when_the_old_pair_does_not_come_back_it_says_how_to_bring_it_back(service: Service) -> None:
+    service.arm("refuse_boot", "refuse_boot")
+    result = service.run(NEW)
+    assert (result["outcome"], result["failed"]) == ("failed", True)
+    assert "THE SERVICE IS DOWN" in result["msg"]
+    assert service.env.read_text() == env_text(OLD)
+    assert [entry["serving"] for entry in service.records()] == [False]
+    assert result["downtime_seconds"] is None
+
+    # The commands that it names do bring it back, and the next run sees that and closes the matter.
+    (command,) = result["by_hand"]
+    assert os.system(command) == 0
+    wait_until(lambda: service.pair() == "24000+5120" and service.serves())
+    pid = service.pid()
+    result = service.run()
+    assert (result["outcome"], result["failed"]) == ("rolled_back", False)
+    assert "interrupted" in result["recovered"]
+    assert service.pid() == pid
+    assert not (service.state / "journal.json").exists()
+
+
+def test_the_next_run_starts_the_old_pair_when_nobody_did(service: Service) -> None:
+    service.arm("refuse_boot", "refuse_boot")
+    assert service.run(NEW)["outcome"] == "failed"
+    result = service.run()
+    assert (result["outcome"], result["failed"], service.pair()) == ("rolled_back", False, "24000+5120")
+    assert service.serves()
+
+
+def test_a_plan_of_another_boot_is_refused_and_names_both(service: Service) -> None:
+    pid, runs = service.pid(), fingerprint(service)
+    result = service.run(NEW, fingerprint="0123456789ab")
+    assert (result["code"], result["outcome"], result["changed"]) == ("plan_is_stale", "unchanged", False)
+    assert "0123456789ab" in result["msg"] and runs in result["msg"]
+    assert (service.pid(), service.env.read_text()) == (pid, env_text(OLD))
+
+
+def test_the_second_of_two_runs_is_refused_and_says_who_holds_the_lock(service: Service) -> None:
+    service.run()
+    with (service.state / "lock").open("r+") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        holder.truncate()
+        holder.write(json.dumps({"pid": 4711, "service": "flash", "at": "2026-10-13T09:30:00Z"}))
+        holder.flush()
+        progress = (service.state / "progress.jsonl").read_bytes()
+        result = service.run(NEW)
+    assert (result["code"], result["changed"]) == ("switch_locked", False)
+    assert "process 4711, which switches flash since 2026-10-13T09:30:00Z" in result["msg"]
+    # The lines of the run that goes on are not ours to cut.
+    assert (service.state / "progress.jsonl").read_bytes() == progress
+
+
+def test_two_services_on_one_card_are_not_switched_at_once(service: Service) -> None:
+    service.run(cards=[0, 1])
+    with (service.folder / "state" / "card1.lock").open("r+") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        assert service.run(NEW, cards=[0, 1])["code"] == "switch_locked"
+        assert service.run(NEW, cards=[0], check_mode=True)["outcome"] == "switched"
+
+
+def slow_request(service: Service) -> threading.Thread:
+    """A request that runs for some seconds."""
+    body = json.dumps({"prompt": "one two three", "max_tokens": 100_000, "ignore_eos": True}).encode()
+
+    def ask() -> None:
+        request = urllib.request.Request(
+            f"{service.endpoint}/v1/completions", body, {"Content-Type": "application/json"}
+        )
+        with contextlib.suppress(OSError):  # it is cut when the engine stops
+            urllib.request.urlopen(request, timeout=30).read()
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    wait_until(lambda: json.load(urllib.request.urlopen(f"{service.endpoint}/load"))["running"] == 1)
+    return thread
+
+
+def test_running_requests_refuse_the_switch_before_anything_is_stopped(service: Service) -> None:
+    slow_request(service)
+    pid = service.pid()
+    told = service.folder / "told"
+    result = service.run(
+        NEW,
+        endpoint=service.endpoint,
+        drain_timeout=0.5,
+        before_drain=["/bin/true"],
+        after_ready=["/usr/bin/touch", str(told)],
+    )
+    assert (result["code"], result["outcome"], result["changed"]) == ("traffic_still_running", "unchanged", False)
+    assert "1 request(s) were still running or waiting after 0.5 s" in result["msg"]
+    assert (service.pid(), service.env.read_text()) == (pid, env_text(OLD))
+    # What before_drain took out of the gateway, after_ready gives back.
+    assert told.exists()
+    assert not (service.state / "journal.json").exists()
+    assert list((service.state / "backup").iterdir()) == []
+    assert not list(service.folder.glob(".flash*"))
+
+
+def test_drain_timeout_0_cuts_what_runs(service: Service) -> None:
+    slow_request(service)
+    result = service.run(NEW, endpoint=service.endpoint, drain_timeout=0, stop_timeout=1)
     assert result["outcome"] == "switched"
+
+
+def test_a_hook_that_fails_stops_nothing(service: Service) -> None:
+    pid = service.pid()
+    result = service.run(NEW, before_drain=["/bin/sh", "-c", "echo gateway says no; exit 3"])
+    assert (result["code"], result["outcome"]) == ("hook_failed", "unchanged")
+    assert "status 3 and says: gateway says no" in result["msg"]
+    assert service.pid() == pid
+
+
+def test_a_gateway_that_does_not_take_the_service_back_is_a_warning(service: Service) -> None:
+    result = service.run(NEW, after_ready=["/bin/false"])
+    assert result["outcome"] == "switched"
+    assert result["warnings"] == ["The hook after_ready (/bin/false) ended with status 1."]
+
+
+def test_a_service_that_does_not_run_is_started(service: Service) -> None:
+    service.kill_all()
+    result = service.run(NEW)
+    assert (result["outcome"], result["before"], result["downtime_seconds"]) == ("switched", None, None)
+    assert result["actions"] == [[str(service.serve)]]
+    assert service.pair() == "25844+5119"
+
+
+def test_a_process_that_is_not_ours_is_neither_stopped_nor_doubled(service: Service) -> None:
+    pid = service.pid()
+    result = service.run(NEW, path=str(service.folder / "other.log"))
+    assert result["code"] == "foreign_process"
+    assert f"names process {pid}" in result["msg"]
+    service.pid_file.unlink()
+    result = service.run(NEW, endpoint=service.endpoint)
+    assert result["code"] == "port_taken"
+    assert service.serves()
+
+
+def test_a_reused_pid_is_not_taken_for_the_service(service: Service) -> None:
+    service.kill_all()
+    service.pid_file.write_text(f"{os.getpid()}\n")
+    past = time.time() - 7 * 86400
+    os.utime(service.pid_file, (past, past))
+    assert service.run(NEW)["outcome"] == "switched"
+
+
+def test_a_folder_that_cannot_take_the_file_is_found_before_the_stop(service: Service) -> None:
+    pid = service.pid()
+    result = service.run(NEW, files=[{"dest": str(service.folder / "none" / "flash.env"), "content": "x"}])
+    assert result["code"] == "file_unusable"
+    assert str(service.folder / "none") in result["msg"]
+    assert service.pid() == pid
+
+
+def test_options_that_cannot_be_meant_are_refused(service: Service) -> None:
+    for more, code in (
+        ({"service": "../etc"}, "option_unusable"),
+        ({"path": "flash.log"}, "option_unusable"),
+        ({"start": ["serve.sh"]}, "option_unusable"),
+        ({"ready_timeout": -1}, "option_unusable"),
+        ({"expect": {}}, "expect_unusable"),
+        ({"expect": {"to": {"weights": 1}}}, "expect_unusable"),
+        ({"expect": {"to": {"weights_mib": "06144"}}}, "not_a_whole_number"),
+        ({"expect": None, "fingerprint": "0123456789ab"}, "expect_unusable"),
+    ):
+        result = service.run(NEW, check_mode=True, **{"files": [], **more})
+        assert result["code"] == code, more
+
+
+def test_without_expect_and_without_a_journal_nothing_is_done(service: Service) -> None:
+    pid = service.pid()
+    result = service.run()
+    assert (result["outcome"], result["changed"], result["recovered"]) == ("unchanged", False, None)
+    assert (service.pid(), result["actions"]) == (pid, [])
