@@ -53,7 +53,7 @@ options:
     description:
       - For O(source=file), the file that names the process of the service.
       - The process's command line gives C(ledger.flags), which makes C(ledger.pair) exact, and its start joins the
-        fingerprint. A process that has ended, or that does not write to O(path), is not used.
+        fingerprint. A process that has ended, or whose stderr does not go to O(path), is not used, which is a warning.
       - The process that runs has printed the last boot, so this takes effect for O(boot=-1) only.
     type: path
   endpoint:
@@ -304,6 +304,11 @@ def main() -> None:
         if key is not None:
             module.no_log_values.add(key)
         ledger = ledger_from(module.params["source"], **wanted)
+        if module.params["pid_file"] and module.params["source"] == "file" and ledger["source"]["started_at"] is None:
+            module.warn(
+                f"No live process of {module.params['pid_file']} was found to have written boot {module.params['boot']} of "
+                f"{module.params['path']}: its flags are not known, and the pair keeps the rounding of its rows."
+            )
         if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1:
             version, why = ask_version(module.params["endpoint"], key)
             ledger["engine"] = {"version": version, "version_from": "endpoint" if version else None}

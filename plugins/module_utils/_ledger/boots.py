@@ -21,7 +21,7 @@ _LISTENING = re.compile(r"^server: listening on https?://\S+:\d+")
 _PREAMBLE = re.compile(r"^RADIANCE_LOG='.*' is not ")
 # The command line's own errors: the process ends.
 COMMAND_LINE_ERROR = re.compile(
-    r"^(?:unknown option '.*'"
+    r"^(?:(?:unknown|unrecogni[sz]ed|unsupported|removed) (?:option|flag|argument)\b.*"
     r"|-{1,2}[A-Za-z][A-Za-z0-9-]* "
     r"(?:needs an argument|is required|must be >= |must be in \[|takes a whole number, not "
     r"|takes exact or wht6|takes bf16 or fp8|is the WEIGHTS share|is not implemented|-?\d+ is above the ))"

@@ -235,7 +235,7 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
             "Read the boot's receipt, or restart the service and read again."
         )
     elif not ledger["ready"]:
-        status, code, text = "incomplete", "not_ready", _last_words(log)
+        status, code, text = "incomplete", "not_ready", _last_words(log, chosen.lines)
     elif unread:
         status, code = "incomplete", "rows_unreadable"
         quoted = ", ".join(f"{name} {figure!r}" for name, figure in unread.items())
@@ -261,7 +261,7 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
 
 def _of_engine(ledger: shapes.Ledger, log: list[Message]) -> bool:
     """Whether a text without an inventory line is of this engine all the same: one of its figures is in it."""
-    known = ("VRAM budgets total ", "tp wire: LOSSY", "kv group '", "checkpoint slots: ")
+    known = ("device: using ", "VRAM budgets total ", "tp wire: LOSSY", "kv group '", "checkpoint slots: ")
     return (
         any(row is not None for row in ledger["budget"]["rows"].values())
         or ledger["model"]["name"] is not None
@@ -270,14 +270,14 @@ def _of_engine(ledger: shapes.Ledger, log: list[Message]) -> bool:
     )
 
 
-def _last_words(log: list[Message]) -> str:
-    last = ""
-    for message in log:
-        if message.level in ("E", "W", "I") or message.text.startswith("radiance: "):
-            last = message.rows[-1].strip() if message.rows else message.text
+def _last_words(log: list[Message], lines: t.Sequence[Line]) -> str:
+    told = [line.text.strip() for line in lines if line.level not in ("D", "T") and line.text.strip()]
+    last = told[-1] if told else ""
     percent = reports.load_percent(log)
     loaded = f" (the model is {percent} % read)" if percent is not None else ""
+    errors = [message.text for message in log if message.level == "E" and message.text != last]
+    error = f" Its last error line is {errors[-1][:300]!r}." if errors else ""
     return (
-        f"The boot has not come to its listening line{loaded}; the last thing that it printed is {last[:300]!r}. "
-        "Wait if it is still loading; if its process has ended, these were its last words."
+        f"The boot has not come to its listening line{loaded}; the last thing that it printed is "
+        f"{last[:300]!r}.{error} Wait if it is still loading; if its process has ended, these were its last words."
     )

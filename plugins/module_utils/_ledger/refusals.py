@@ -155,7 +155,7 @@ def _quote(way_out: str) -> t.Callable[[t.Match[str]], str]:
 _FORMS: tuple[_Form, ...] = (
     _Form(
         "unknown_option",
-        re.compile(r"^unknown option '(.*)'"),
+        re.compile(r"^\w+ (?:option|flag|argument)\b[^-\w]*(-{0,2}[^\s':]*)"),
         lambda found: (
             f"This engine does not know the option '{found.group(1)[:100]}' and ended the boot. Take it off the "
             "command line (--expert-vs-cache-ratio ended with 1.1, --vram-weights-mib and --vram-kv-mib with 1.3)."

@@ -18,7 +18,16 @@ _LONGEST_PIECE = 64 * 1024
 _CHUNK = 256 * 1024
 # Every line that begins a boot has one of these in it (``m --``: the end of a colour before an option's name), so that
 # whole chunks of traffic are passed over at the speed of a search.
-_MARKS = (b"device: ", b"E --", b"m --", b"unknown option '", b"RADIANCE_LOG=")
+_MARKS = (
+    b"device: ",
+    b"E --",
+    b"m --",
+    b"unknown ",
+    b"unrecogni",
+    b"unsupported ",
+    b"removed ",
+    b"RADIANCE_LOG=",
+)
 _LISTENING_MARK = b"server: listening on"
 
 

@@ -14,6 +14,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import re
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.refusals import REASON_CODES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.tables import ROWS
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests" / "unit" / "fixtures" / "logs"
@@ -47,6 +49,15 @@ def test_every_boot_cut_after_any_line() -> None:
     for last in range(len(lines) + 1):
         valid(read_ledger("".join(lines[:last]), source={}))
         valid(read_ledger("".join(lines[last:]), source={}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(NAMES), st.data())
+def test_a_log_with_edits(name: str, data: st.DataObject) -> None:
+    text = (LOGS / name).read_text()
+    at = data.draw(st.integers(0, len(text) - 1))
+    inserted = data.draw(st.one_of(st.just(""), st.text(max_size=20)))
+    valid(read_ledger(text[:at] + inserted + text[at + data.draw(st.integers(0, 60)) :], source={}))
 
 
 @pytest.mark.parametrize("text", ["", "x\n", "E unknown option '--x'\n", "I device: AQL backend, 1 device(s) [0:a]\n"])

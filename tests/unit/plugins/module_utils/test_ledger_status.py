@@ -117,6 +117,7 @@ def test_a_boot_that_died_after_its_ledger_does_not_count() -> None:
     text = without(r"^I server: listening") + "hipErrorOutOfMemory\n"
     found = ledger(text)
     assert verdict(found) == ("incomplete", "not_ready")
+    assert "the last thing that it printed is 'hipErrorOutOfMemory'" in found["reason"]["text"]
     assert found["missing"] == ["listening"]
     assert found["essential"] is False
 
@@ -221,6 +222,12 @@ REFUSALS = [
         "E unknown option '--expert-vs-cache-ratio'\nusage: radiance --model FILE [options]\n",
         "unknown_option",
         ["'--expert-vs-cache-ratio'", "Take it off the command line"],
+    ),
+    ("E unknown option '-x y'\n", "unknown_option", ["'-x"]),
+    (
+        "E unrecognized argument: --vram-kv-mib (removed in 1.3)\n",
+        "unknown_option",
+        ["'--vram-kv-mib'"],
     ),
     (
         "E --max-num-seqs takes a whole number, not 'three'\n",
@@ -370,3 +377,58 @@ def test_every_code_that_is_given_is_on_the_public_list() -> None:
     used |= set(re.findall(r'_Form\(\s*"(\w+)"', source))
     assert len(used) > 15
     assert used <= set(REASON_CODES)
+
+
+def test_an_error_in_words_that_are_not_known_is_quoted() -> None:
+    found = ledger(DEVICES + "E the moon is in the wrong house\nI load: rank 0\n")
+    assert verdict(found) == ("incomplete", "not_ready")
+    assert "Its last error line is 'the moon is in the wrong house'." in found["reason"]["text"]
+
+
+def test_lines_of_another_rank_may_fall_into_a_report() -> None:
+    lines = HEALTHY.splitlines(keepends=True)
+    strays = [line for line in lines if line.startswith("W[1] VRAM budgets")]
+    at = next(number for number, line in enumerate(lines) if line.startswith("  static weights"))
+    pools = next(number for number, line in enumerate(lines) if line.startswith("  host_pool"))
+    mixed = [line for line in lines if line not in strays]
+    mixed[at:at] = strays
+    mixed[pools:pools] = ["I[1] declare: 1 ops, 1 weights, 1 buffers, 1 KV groups\n"]
+    found = ledger("".join(mixed))
+    assert found["status"] == "complete"
+    assert found["budget"] == ledger(HEALTHY)["budget"]
+    assert found["host_pool"] == ledger(HEALTHY)["host_pool"]
+
+
+def test_the_cards_of_a_boot() -> None:
+    two = MIXED.replace("1 device(s) [0:gfx1201]", "2 device(s) [0:gfx1201 1:gfx1201]")
+    assert ledger(two)["devices"] == {"used": [0], "ignored": [1]}
+    assert ledger(two.replace("card 0 settled", "card 1 settled"))["devices"] == {"used": [1], "ignored": [0]}
+    lost = without(r"card 1 settled")
+    assert ledger(lost)["devices"] == {"used": [0, 1], "ignored": [2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "tp"),
+    [
+        (HEALTHY, None, 2),
+        (without(r"^.\[1\]"), None, 2),
+        (without(r"^.\[1\]"), {"tp": "3"}, 3),
+        (MIXED, None, 1),
+        (DEVICES, None, None),
+        (DEVICES, {"tp": "two"}, None),
+    ],
+)
+def test_how_many_ranks(text: str, flags: dict[str, str] | None, tp: int | None) -> None:
+    assert ledger(text, flags=flags)["tp"] == tp
+
+
+def test_untagged_lines_are_rank_0_at_one_rank() -> None:
+    found = ledger(MIXED.replace("I chunk geometry", "W something\nI chunk geometry"))
+    assert found["warnings"] == [{"level": "W", "rank": 0, "text": "something"}]
+
+
+def test_a_dense_model_has_no_slab() -> None:
+    dense = without(r"mover", MIXED).replace("    experts            9.77 GiB", "    experts                 0 B")
+    found = ledger(dense)
+    assert "slab.rank0" not in found["missing"]
+    assert "slab.rank0" in ledger(without(r"^I mover: 6144", MIXED))["missing"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import pathlib
 import threading
 import typing as t
@@ -102,6 +103,13 @@ def test_a_pid_file_with_something_else_in_it(run: Run, tmp_path: pathlib.Path) 
     (tmp_path / "pid").write_text("words")
     result = run(source="file", path=str(HEALTHY), pid_file=str(tmp_path / "pid"))
     assert (result["failed"], result["code"]) == (True, "pid_file_unreadable")
+
+
+def test_a_process_that_does_not_write_the_log_is_not_used(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "pid").write_text(str(os.getpid()))
+    result = run(source="file", path=str(HEALTHY), pid_file=str(tmp_path / "pid"))
+    assert (result["ledger"]["flags"], result["ledger"]["pair"]["exact"]) == ({}, False)
+    assert f"No live process of {tmp_path}/pid" in json.dumps(result["warnings"])
 
 
 @pytest.mark.parametrize("source", ["file", "receipt", "text"])
