@@ -49,8 +49,7 @@ class Boot(Part):
         for rank, slots in enumerate(machine.slots):
             log.info(
                 f"mover: {slots.slab} slab slots ({slots.shadow} shadow), {slots.pool} pinned pool slots, "
-                f"{humanb(statics)} "
-                "static vram",
+                f"{humanb(statics)} static vram",
                 rank,
             )
         for rank, slots in enumerate(machine.slots):
@@ -75,7 +74,6 @@ class Boot(Part):
             log.info(f"load: {humanb(read)} of {humanb(size)} read, {rate:.1f} GB/s, at container offset {read}")
         log.info(
             f"load: one pass over the container, {humanb(size)} read in {seconds:.1f} s ({rate:.1f} GB/s) for "
-            f"{machine.tp} "
-            f"rank(s); {seconds * 0.8:.1f} s of that was the disk ({rate / 0.8:.1f} GB/s)"
+            f"{machine.tp} rank(s); {seconds * 0.8:.1f} s of that was the disk ({rate / 0.8:.1f} GB/s)"
         )
         log.info(f"load: 1187 weights, {humanb(size)} placed from {humanb(size)} of {humanb(size)} read")

@@ -46,10 +46,9 @@ class Head(Part):
         if ignored:
             self._log.warn(
                 f"device: using {len(used)} of {len(gpus)} [{listed(used)}], ignoring [{listed(ignored)}]: "
-                "integrated graphics "
-                "beside a discrete card, or a different architecture from the first card used, and a rank placed on "
-                "one runs "
-                "slowly and wrongly. ROCR_VISIBLE_DEVICES chooses the devices explicitly"
+                "integrated graphics beside a discrete card, or a different architecture from the first card used, "
+                "and a rank placed on one runs slowly and wrongly. ROCR_VISIBLE_DEVICES chooses the devices "
+                "explicitly"
             )
         tp = self._machine.tp
         if tp > len(used):
@@ -80,23 +79,18 @@ class Head(Part):
         if machine.tp > 1 and machine.flags.text("--tp-wire") == "wht6":
             log.warn(
                 f"tp wire: LOSSY (--tp-wire wht6) at {machine.flags.number('--tp-wire-min-kb')} KiB a message and "
-                "above. A "
-                "cross-rank all-reduce of that size carries a Walsh-Hadamard-rotated 6-bit payload instead of bf16, "
-                "so this "
-                "process does not compute the same function the exact wire does. Steps of at most "
-                f"{machine.exact_rows} rows are "
-                "exact: single-sequence decode, and a decode step until sequences x (1 + speculative depth) passes "
-                "that; prefill "
-                "and a busy decode step are lossy. --tp-wire-min-kb moves the floor."
+                "above. A cross-rank all-reduce of that size carries a Walsh-Hadamard-rotated 6-bit payload instead "
+                "of bf16, so this process does not compute the same function the exact wire does. Steps of at most "
+                f"{machine.exact_rows} rows are exact: single-sequence decode, and a decode step until sequences x "
+                "(1 + speculative depth) passes that; prefill and a busy decode step are lossy. --tp-wire-min-kb "
+                "moves the floor."
             )
         scores = machine.flags.number("--max-num-batched-tokens") * -(-machine.shape.context // BLOCK_TOKENS)
         if scores > 512 * MIB:
             log.bare(
                 f"radiance: {world.arch}: the QSA score plane would be {scores * 4 // MIB} MiB -- "
-                "--max-num-batched-tokens "
-                f"{machine.flags.number('--max-num-batched-tokens')} by --max-ctx {machine.shape.context} / compress "
-                "ratio "
-                f"{BLOCK_TOKENS}. Lower either."
+                f"--max-num-batched-tokens {machine.flags.number('--max-num-batched-tokens')} by --max-ctx "
+                f"{machine.shape.context} / compress ratio {BLOCK_TOKENS}. Lower either."
             )
             self._refuse(f"{world.arch}: rad_arch_declare returned invalid argument", 0)
         # The first declare, and one more for every arena level: the sampler line repeats with each.
@@ -109,8 +103,7 @@ class Head(Part):
         if drafts:
             log.info(
                 f"speculation: 'mtp' drafts {drafts} token(s) a step in {drafts} serial pass(es); prompt lookup "
-                "fills in for any "
-                "sequence it declines"
+                "fills in for any sequence it declines"
             )
         arena = machine.split.card.arena
         if levels:
@@ -118,8 +111,7 @@ class Head(Part):
             region = levels[-1][1] - from_mib(world.arena_mib_per_token) * levels[-1][0]
             log.info(
                 f"activation arena: {uses} of {humanb(arena)} (the fixed region is {humanb(region)}); the rest is "
-                "lent to the "
-                "expert slab while the steps are that small"
+                "lent to the expert slab while the steps are that small"
             )
 
     def _sampler(self) -> str:
@@ -127,6 +119,5 @@ class Head(Part):
         words = -(-self._world.vocabulary // 32)
         return (
             f"sampler: {self._world.vocabulary}-token vocabulary ({local} this rank), {self._machine.rows} rows, "
-            f"{words} mask "
-            f"words ({humanb(words * 4)} per row)"
+            f"{words} mask words ({humanb(words * 4)} per row)"
         )

@@ -26,9 +26,8 @@ class Memory(Part):
         if not card.stated_weights and split.elastic < 0:
             log.warn(
                 f"the static (non-expert) weights alone want {humanb(card.statics)} of the {humanb(split.claimable)} "
-                "this card "
-                "has to give. Every expert will stream from host memory and the KV cache has nothing left -- lower "
-                "--gpu-headroom-mib"
+                "this card has to give. Every expert will stream from host memory and the KV cache has nothing left "
+                "-- lower --gpu-headroom-mib"
             )
         if not card.stated_kv:
             log.info(budget_report.derived_kv(machine))
@@ -54,8 +53,7 @@ class Memory(Part):
                 host = machine.flags.number("--host-pool-mib") * MIB
                 self._refuse(
                     f"placement: {units} unit(s) fit neither the weight budget of "
-                    f"{humanb(machine.split.weights_pool)} nor the "
-                    f"host pool of {humanb(host)}",
+                    f"{humanb(machine.split.weights_pool)} nor the host pool of {humanb(host)}",
                     rank,
                 )
 
@@ -86,8 +84,8 @@ class Memory(Part):
         by_interval = machine.interval < flags.number("--max-num-batched-tokens")
         log.info(
             f"chunk geometry: quantum {BLOCK_TOKENS} (attn block {BLOCK_TOKENS}, state chunk {BLOCK_TOKENS}), "
-            "checkpoint interval "
-            f"{machine.interval}, max_tok {flags.number('--max-num-batched-tokens')} -> prefill chunks of at most "
+            f"checkpoint interval {machine.interval}, max_tok {flags.number('--max-num-batched-tokens')} -> prefill "
+            "chunks of at most "
             f"{machine.chunk}" + (" (the checkpoint interval, not the budget)" if by_interval else "")
         )
         refusal = kv_report.refusal(machine)
@@ -107,8 +105,8 @@ class Memory(Part):
         else:
             log.info(
                 f"prefix cache: 2 paged group(s) at {BLOCK_TOKENS}-token blocks; linear checkpoints every "
-                f"{machine.interval} tokens "
-                f"({humanb(kv.stride)} x {kv.checkpoint_slots} slots), retention '{flags.text('--checkpoint-policy')}'"
+                f"{machine.interval} tokens ({humanb(kv.stride)} x {kv.checkpoint_slots} slots), retention "
+                f"'{flags.text('--checkpoint-policy')}'"
             )
         warning = kv_report.one_request(machine)
         if warning:
@@ -116,10 +114,8 @@ class Memory(Part):
         if machine.split.staging_buffers:
             log.info(
                 f"prefill staging: two {humanb(machine.split.staging_buffers // 2)} buffers at the top of the arena; "
-                "a step of "
-                f"more than 512 tokens copies the next of {self._world.layers} routed layers' pooled experts onto "
-                "the card while "
-                "the one before it runs"
+                f"a step of more than 512 tokens copies the next of {self._world.layers} routed layers' pooled "
+                "experts onto the card while the one before it runs"
             )
 
     def loans(self) -> None:
@@ -151,10 +147,8 @@ class Memory(Part):
         total = pools + machine.split.card.arena + machine.split.card.staging
         log.info(
             f"device allocations: 214 totalling {humanb(total)}, of which {humanb(pools)} is the two pools -- the "
-            "rest is the "
-            "activation arena and the step staging. Anything on the card past this is the driver or a kernel "
-            "plugin's own "
-            "hipMalloc, which this cannot see."
+            "rest is the activation arena and the step staging. Anything on the card past this is the driver or a "
+            "kernel plugin's own hipMalloc, which this cannot see."
         )
         withdrawal = kv_report.withdrawal(machine)
         if withdrawal:

@@ -103,14 +103,11 @@ def derived_kv(machine: Machine) -> str:
     shape = machine.shape
     return (
         f"kv: the pool backs {percent:.0f}% of the worst case ({shape.sequences} sequences all at {shape.context} "
-        "tokens), "
-        f"{sessions:.1f} full-length sessions. That is concurrency at length before the scheduler preempts, not a "
-        "bound on any "
-        "one request. WITH PREFIX CACHING a finished sequence's blocks stay held so the next turn can reuse them, so "
-        "the demand "
-        "is live SESSIONS and not running requests -- when they do not all fit, the cache evicts prefixes the next "
-        "turn wanted "
-        "and that turn re-prefills its whole context. --expert-vs-cache-ratio moves it."
+        f"tokens), {sessions:.1f} full-length sessions. That is concurrency at length before the scheduler preempts, "
+        "not a bound on any one request. WITH PREFIX CACHING a finished sequence's blocks stay held so the next "
+        "turn can reuse them, so the demand is live SESSIONS and not running requests -- when they do not all fit, "
+        "the cache evicts prefixes the next turn wanted and that turn re-prefills its whole context. "
+        "--expert-vs-cache-ratio moves it."
     )
 
 
@@ -155,8 +152,7 @@ def over_by(split: Split) -> str:
             row("card total", card.total),
             row("OVER BY", total - card.total),
             "Lower --vram-weights-mib / --vram-kv-mib, or raise --gpu-headroom-mib and let --expert-vs-cache-ratio "
-            "split "
-            "what is left. The split is yours to make; the engine will not make it for you (spec §6).",
+            "split what is left. The split is yours to make; the engine will not make it for you (spec §6).",
         ]
     )
 
@@ -179,10 +175,9 @@ def slack(split: Split) -> str | None:
         return None
     return (
         f"VRAM budgets total {humanb(total)} of the card's {humanb(card)}, so {humanb(card - total)} is neither "
-        "budgeted nor "
-        "accounted. The driver's context, the activation arena and --gpu-headroom-mib come out of it; anything past "
-        "those is "
-        "throughput on the floor. Leave --vram-weights-mib / --vram-kv-mib unset to have the card split automatically."
+        "budgeted nor accounted. The driver's context, the activation arena and --gpu-headroom-mib come out of it; "
+        "anything past those is throughput on the floor. Leave --vram-weights-mib / --vram-kv-mib unset to have the "
+        "card split automatically."
     )
 
 

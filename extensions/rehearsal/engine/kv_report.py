@@ -24,17 +24,14 @@ def refusal(machine: Machine) -> str | None:
             f"  {'--vram-kv-mib':<18} {humanb(pool):>10}",
             f"  {'SHORT BY':<18} {humanb(kv.fixed - pool):>10}",
             "Lower --max-seqs or the checkpoint slot count, or raise --vram-kv-mib. The engine will not shrink one "
-            "of them "
-            "for you (spec §6).",
+            "of them for you (spec §6).",
         ]
         return "\n".join(rows)
     if kv.blocks(pool) < 1:
         return (
             f"KV group '{kv.groups[0].name}': a {humanb(pool)} KV pool leaves 0 blocks ({humanb(kv.block_bytes)} a "
-            "page) after "
-            f"the fixed linear/conv costs of {humanb(kv.fixed)}. Raise --vram-kv-mib, lower --expert-vs-cache-ratio, "
-            "or lower "
-            "--max-seqs."
+            f"page) after the fixed linear/conv costs of {humanb(kv.fixed)}. Raise --vram-kv-mib, lower "
+            "--expert-vs-cache-ratio, or lower --max-seqs."
         )
     return None
 
@@ -81,12 +78,10 @@ def one_request(machine: Machine) -> str | None:
     more = -(-int((context - tokens) * machine.kv.token_bytes) // MIB)
     return (
         f"kv group '{machine.kv.groups[0].name}' holds {tokens} tokens but the context limit is {context}: ONE "
-        "request longer "
-        f"than {tokens} tokens is accepted by the API and then refused as too large to ever fit -- this is a hard "
-        "limit, not a "
-        f"backing ratio. Raise --expert-vs-cache-ratio toward the cache (about {more} MiB more for the whole "
-        "context), halve "
-        f"the cost a token with --kv-cache-dtype fp8, or lower --max-model-len to {tokens}."
+        f"request longer than {tokens} tokens is accepted by the API and then refused as too large to ever fit -- "
+        f"this is a hard limit, not a backing ratio. Raise --expert-vs-cache-ratio toward the cache (about {more} "
+        "MiB more for the whole context), halve the cost a token with --kv-cache-dtype fp8, or lower "
+        f"--max-model-len to {tokens}."
     )
 
 
@@ -99,14 +94,10 @@ def withdrawal(machine: Machine) -> str | None:
     short = machine.headroom - min(machine.free_before_withdrawal(rank) for rank in range(machine.tp))
     return (
         f"checkpoint slots: {kept} of {kv.checkpoint_slots} backed ({humanb(kv.stride)} each), {gone} withdrawn -- "
-        "one more "
-        f"would take a card under the {humanb(machine.headroom)} --gpu-headroom-mib, the room a kernel's first "
-        "launch allocates "
-        f"from. The prefix cache holds {kept} linear-state snapshots on the card and its retention policy decides "
-        "which. The "
-        f"budget counted all {kv.checkpoint_slots}; the card is {humanb(short)} short of them, which is allocations "
-        "made after "
-        "the budget was resolved."
+        f"one more would take a card under the {humanb(machine.headroom)} --gpu-headroom-mib, the room a kernel's "
+        f"first launch allocates from. The prefix cache holds {kept} linear-state snapshots on the card and its "
+        f"retention policy decides which. The budget counted all {kv.checkpoint_slots}; the card is {humanb(short)} "
+        "short of them, which is allocations made after the budget was resolved."
     )
 
 
@@ -116,7 +107,7 @@ def settled(machine: Machine, rank: int) -> tuple[str, str]:
     unused = machine.split.both_stated and free > floor + UNUSED_ALLOWANCE
     text = (
         f"card {machine.devices[rank]} settled at {humanb(free)} free against {humanb(floor)} (the "
-        f"{humanb(machine.headroom)} "
-        f"--gpu-headroom-mib and {humanb(floor - machine.headroom)} kept for the static region)"
+        f"{humanb(machine.headroom)} --gpu-headroom-mib and {humanb(floor - machine.headroom)} kept for the static "
+        "region)"
     )
     return ("W" if free < floor or unused else "I"), text

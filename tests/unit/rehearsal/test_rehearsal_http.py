@@ -7,6 +7,7 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import socket
 import time
 from typing import Any
 
@@ -230,8 +231,20 @@ def test_bodies_that_are_none(served: Any) -> None:
     connection.request("GET", "/health")
     assert connection.getresponse().status == 200, "the connection is kept"
     connection.close()
-    for body in ([], {"prompt": 5}, {"prompt": "x", "max_tokens": "many"}, {"prompt": "x", "stream": 1}):
+    wrong: list[Any] = [[], {"prompt": 5}, {"prompt": "x", "max_tokens": "many"}, {"prompt": "x", "stream": 1}]
+    for body in wrong:
         assert served.ask("POST", "/v1/completions", body)[0] == 400
+
+
+def test_an_idle_connection_is_closed(start: Any) -> None:
+    engine = start("--vram-weights-mib 24000 --vram-kv-mib 5120 --keep-alive-timeout 1").ready()
+    with socket.create_connection(("127.0.0.1", engine.port), 10) as connection:
+        connection.sendall(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        began = time.monotonic()
+        while connection.recv(65536):
+            pass
+        assert 0.5 < time.monotonic() - began < 8
 
 
 def test_a_key_is_asked_for_but_on_health(start: Any) -> None:
