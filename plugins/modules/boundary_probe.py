@@ -14,9 +14,10 @@ description:
   - Every sequence keeps generating until the last one has its first token, so that all hold the KV pool together.
     That they did is shown by the times of their tokens, with C(/stats) as the second witness.
   - The verdict is V(passed) only where every marker came back and all sequences overlapped. It is V(failed) for a
-    lost, foreign or truncated marker, for a request that the engine failed or refused inside the window, and for a
-    preemption. It is V(inconclusive) for everything that proves neither, such as other traffic, a full queue, or a
-    request that passed O(timeout).
+    lost, foreign or truncated marker, for a request that the engine failed or refused inside the window, and where
+    the engine's own account shows that the pool does not hold them all (a preemption, or a pool of fewer tokens).
+    It is V(inconclusive) for everything that proves neither, such as other traffic, a full queue, or a request that
+    passed O(timeout).
   - A verdict of V(failed) or V(inconclusive) does not fail the module. A wrong key, nothing listening, or a bad
     option does.
   - It changes nothing on disk, and it costs the endpoint's users real time.
@@ -191,6 +192,11 @@ boundary:
           type: int
           returned: always
           sample: 597870
+        kv_tokens_total:
+          description: Tokens that the pool can hold.
+          type: int
+          returned: always
+          sample: 600268
         preempted:
           description: Sequences that the engine preempted.
           type: int

@@ -11,6 +11,7 @@ import threading
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client as http
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import TEXT, Body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.refusals import (
     Refusal,
     error_of,
@@ -45,12 +46,12 @@ class Said(t.NamedTuple):
 def fields(model: str | None, max_tokens: int, **more: t.Any) -> dict[str, t.Any]:
     """The fields of a completion request that the engine honours, with the place for the prompt."""
     named = {} if model is None else {"model": model}
-    return {**named, "prompt": http.TEXT, "max_tokens": max_tokens, "temperature": 0, **more}
+    return {**named, "prompt": TEXT, "max_tokens": max_tokens, "temperature": 0, **more}
 
 
 def ask(
     client: http.Client,
-    body: http.Body,
+    body: Body,
     timeout: float,
     cancel: threading.Event | None = None,
 ) -> Said:

@@ -17,6 +17,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client as http
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import corpus
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Said, ask, fields
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import json_body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.calibration import (
     RESERVES,
     Calibration,
@@ -146,13 +147,13 @@ def judge(
     traffic = (witness.in_flight or 0) > plan.sequences
     failed = [f"sequence {i}: {look.says}" for i, look in enumerate(looks) if look.kind in _FAILED]
     unclear = [f"sequence {i}: {look.says}" for i, look in enumerate(looks) if look.kind not in {*_FAILED, "found"}]
-    if witness.preempted and not traffic:
-        failed.append(f"the engine preempted {witness.preempted:,}: the pool did not hold them all")
+    short = [] if traffic else _pool_too_small(plan, overlap, witness)
+    failed += short
     if traffic:
         unclear.append(
             f"other traffic: {witness.in_flight:,} requests in flight where the probe sent {plan.sequences:,}"
         )
-    unclear += _short_of_overlap(plan, overlap, said, witness)
+    unclear += [] if short else _short_of_overlap(plan, overlap, said, witness)
     verdict = "failed" if failed else "inconclusive" if unclear else "passed"
     says = (
         f"{retrieved:,} of {plan.sequences:,} markers came back and {overlap:,} sequences of about"
@@ -178,6 +179,16 @@ def judge(
         "max_model_len": plan.window,
         "generate_tokens": plan.generate_tokens,
     }
+
+
+def _pool_too_small(plan: Plan, overlap: int, witness: Witness) -> list[str]:
+    """What the engine's own account says against the pool: only that can tell a short pool from a short overlap."""
+    if witness.preempted:
+        return [f"the engine preempted {witness.preempted:,} of them: the pool does not hold them all"]
+    needed, total = plan.sequences * plan.prompt_tokens, witness.kv_tokens_total
+    if overlap < plan.sequences and total is not None and 0 < total < needed:
+        return [f"the pool has {total:,} tokens and they need about {needed:,}: it does not hold them all"]
+    return []
 
 
 def _short_of_overlap(plan: Plan, overlap: int, said: t.Sequence[Said], witness: Witness) -> list[str]:
@@ -241,7 +252,7 @@ def _run(settings: Settings, facts: Facts, plan: Plan) -> dict[str, t.Any]:
 
     def one(index: int) -> None:
         prompt = corpus.recall_prompt(words[index], plan.chars, corpus.fresh_seed())
-        heard = ask(settings.client, http.json_body(common, prompt), settings.timeout, give_up)
+        heard = ask(settings.client, json_body(common, prompt), settings.timeout, give_up)
         said[index] = heard
         if heard.failure is not None and heard.failure.kind == "late":
             give_up.set()

@@ -20,6 +20,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking 
     fields,
     why_failed,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import TEXT, json_body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import (
     Facts,
     Inconclusive,
@@ -115,7 +116,7 @@ def _failed(failure: Failure, limit: int | None, way: str) -> Calibration:
 def _complete(
     client: http.Client, model: str | None, text: corpus.Prompt, timeout: float
 ) -> tuple[Heard, Failure | None]:
-    reply = client.post(COMPLETIONS, http.json_body(fields(model, 1), text), timeout=timeout)
+    reply = client.post(COMPLETIONS, json_body(fields(model, 1), text), timeout=timeout)
     refuse_key(reply.status)
     heard = Heard()
     heard.take(reply.json(), reply.seconds)
@@ -152,7 +153,7 @@ def _accepted(heard: Heard, chars: int, limit: int | None, what: str) -> Calibra
 
 def _by_tokenize(client: http.Client, _model: str | None, limit: int | None, timeout: float) -> Calibration:
     text = corpus.cold_prompt(corpus.marker(), _TOKENIZE_CHARS, corpus.fresh_seed())
-    reply = client.post("/tokenize", http.json_body({"prompt": http.TEXT}, text), timeout=timeout)
+    reply = client.post("/tokenize", json_body({"prompt": TEXT}, text), timeout=timeout)
     refuse_key(reply.status)
     failure = why_failed(reply)
     if failure is not None:

@@ -17,7 +17,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 
 # What the engine answers from memory needs no more than this, however busy the cards are.
 QUICK_SECONDS = 15.0
-_SETTLE_SECONDS = 2.0
+_SETTLE_SECONDS = 1.0
 _POLL_SECONDS = 0.25
 
 

@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client as http
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import corpus
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Said, ask, fields
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import json_body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.calibration import Calibration, calibrate
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import (
     LEAST_GENERATED,
@@ -194,7 +195,7 @@ def _run(
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
         prompt = corpus.cold_prompt(corpus.marker(), int(prompt_tokens * ratio), corpus.fresh_seed())
         with Watch(settings.client) as watch:
-            said = ask(settings.client, http.json_body(common, prompt), settings.timeout)
+            said = ask(settings.client, json_body(common, prompt), settings.timeout)
         if said.failure is not None:
             if said.failure.kind == "key":
                 refuse_key(said.status)

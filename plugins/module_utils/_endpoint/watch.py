@@ -26,6 +26,7 @@ class Sample(t.NamedTuple):
     in_flight: int | None
     decoding: int | None
     kv_tokens_used: int | None
+    kv_tokens_total: int | None
     preempted: int | None
     preemptions: int | None
 
@@ -42,6 +43,7 @@ def read_sample(stats: t.Any, asked_at: float, at: float) -> Sample:
         in_flight=None if running is None else running + (waiting or 0),
         decoding=None if states is None else states.count("decode"),
         kv_tokens_used=count_of(stats.get("kv_tokens_used")),
+        kv_tokens_total=count_of(stats.get("kv_tokens_total")),
         preempted=count_of(stats.get("preempted")),
         preemptions=count_of(stats.get("preemptions")),
     )
@@ -54,6 +56,7 @@ class Witness(t.NamedTuple):
     in_flight: int | None
     decoding: int | None
     kv_tokens_used: int | None
+    kv_tokens_total: int | None
     preempted: int | None
     decoding_within: int | None
 
@@ -63,6 +66,7 @@ class Witness(t.NamedTuple):
             "samples": self.samples,
             "decoding": self.decoding,
             "kv_tokens_used": self.kv_tokens_used,
+            "kv_tokens_total": self.kv_tokens_total,
             "preempted": self.preempted,
         }
 
@@ -84,6 +88,7 @@ def summarize(samples: t.Sequence[Sample], stretch: tuple[float, float] | None =
         in_flight=most(s.in_flight for s in samples),
         decoding=most(s.decoding for s in samples),
         kv_tokens_used=most(s.kv_tokens_used for s in samples),
+        kv_tokens_total=most(s.kv_tokens_total for s in samples),
         preempted=most([most(s.preempted for s in samples), grown]),
         decoding_within=most(s.decoding for s in within),
     )

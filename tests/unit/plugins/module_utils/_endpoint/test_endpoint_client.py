@@ -11,6 +11,7 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import TEXT, json_body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpoint.endpoint_server import (
     Call,
@@ -165,7 +166,7 @@ def test_an_endpoint_below_a_path() -> None:
 
 
 def test_a_text_is_sent_in_pieces_and_arrives_whole() -> None:
-    body = client.json_body({"model": "m", "prompt": client.TEXT, "max_tokens": 1}, Words())
+    body = json_body({"model": "m", "prompt": TEXT, "max_tokens": 1}, Words())
     with serving({"/v1/completions": sends({})}) as server:
         assert client.Client(server.url).post("/v1/completions", body).ok
         sent = server.requests[0][3]
@@ -184,7 +185,7 @@ def test_events_arrive_with_their_times() -> None:
         call.event({"n": 3})
 
     with serving({"/v1/completions": events}) as server:
-        stream = client.Client(server.url).stream("/v1/completions", client.json_body({}))
+        stream = client.Client(server.url).stream("/v1/completions", json_body({}))
         got = list(stream)
     assert [event.data for event in got] == [{"n": 1}, {"n": 2}, None]
     assert 0.15 < got[1].at - got[0].at < 0.5
@@ -199,14 +200,25 @@ def test_a_stream_without_its_end_is_not_finished() -> None:
         call.event({"n": 1})
 
     with serving({"/v1/completions": events}) as server:
-        stream = client.Client(server.url).stream("/v1/completions", client.json_body({}))
+        stream = client.Client(server.url).stream("/v1/completions", json_body({}))
         assert [event.data for event in stream] == [{"n": 1}]
     assert not stream.finished
 
 
+def test_a_last_event_without_its_newline_counts() -> None:
+    def events(call: Call) -> None:
+        call.begin_events()
+        call.wfile.write(b"data: [DONE]")
+
+    with serving({"/v1/completions": events}) as server:
+        stream = client.Client(server.url).stream("/v1/completions", json_body({}))
+        assert list(stream) == []
+    assert stream.finished
+
+
 def test_an_error_instead_of_a_stream_is_kept() -> None:
     with serving({"/v1/completions": sends({"error": {"message": "no"}}, status=429)}) as server:
-        stream = client.Client(server.url).stream("/v1/completions", client.json_body({}))
+        stream = client.Client(server.url).stream("/v1/completions", json_body({}))
         assert list(stream) == []
     assert stream.status == 429
     assert stream.reply().json() == {"error": {"message": "no"}}
@@ -219,7 +231,7 @@ def test_a_dripping_stream_ends_at_the_deadline() -> None:
             call.event({"n": n}, after=0.05)
 
     with serving({"/v1/completions": events}) as server:
-        stream = client.Client(server.url).stream("/v1/completions", client.json_body({}), timeout=0.4)
+        stream = client.Client(server.url).stream("/v1/completions", json_body({}), timeout=0.4)
         got = list(stream)
     assert 3 <= len(got) <= 10
     assert stream.fault is not None
@@ -234,7 +246,7 @@ def test_a_silent_stream_can_be_given_up() -> None:
         time.sleep(3)
 
     with serving({"/v1/completions": silence}) as server:
-        stream = client.Client(server.url).stream("/v1/completions", client.json_body({}), timeout=30, cancel=given_up)
+        stream = client.Client(server.url).stream("/v1/completions", json_body({}), timeout=30, cancel=given_up)
         threading.Timer(0.2, given_up.set).start()
         started = time.monotonic()
         assert list(stream) == []
@@ -251,7 +263,7 @@ def test_an_event_without_end_is_not_kept() -> None:
             call.wfile.write(b"x" * 100_000)
 
     with serving({"/v1/completions": flood}) as server:
-        stream = client.Client(server.url).stream("/v1/completions", client.json_body({}), timeout=10)
+        stream = client.Client(server.url).stream("/v1/completions", json_body({}), timeout=10)
         assert list(stream) == []
     assert stream.fault is not None
     assert stream.fault.code == "too_large"
@@ -273,7 +285,7 @@ def test_a_refusal_before_the_body_was_read_is_still_heard() -> None:
         thread = threading.Thread(target=refuse, args=(listener,))
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        body = client.json_body({"prompt": "x" * 2_000_000})
+        body = json_body({"prompt": "x" * 2_000_000})
         reply = client.Client(url, timeout=5).post("/v1/completions", body)
         thread.join()
     assert reply.status == 413

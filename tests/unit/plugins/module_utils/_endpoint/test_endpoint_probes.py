@@ -301,7 +301,7 @@ def test_a_preemption_fails() -> None:
     small.instead = preempt
     found = bound(small)
     assert (found["verdict"], found["retrieved"], found["witness"]["preempted"]) == ("failed", 3, 1)
-    assert "the engine preempted 1" in found["says"]
+    assert "the engine preempted 1 of them" in found["says"]
 
 
 def test_an_engine_that_cannot_hold_a_request_fails() -> None:
@@ -409,7 +409,7 @@ def test_more_than_the_endpoint_serves_is_inconclusive(options: dict[str, t.Any]
 
 def test_the_second_witness_may_contradict() -> None:
     small = Small(together=3)
-    small.decode_tps = 100.0
+    small.decode_tps = 250.0
     small.stats = {"requests": [{"state": "decode"}, {"state": "decode"}, {"state": "preempted"}]}
     found = bound(small)
     assert (found["overlap"], found["verdict"]) == (3, "inconclusive")
@@ -558,6 +558,7 @@ def test_a_failed_run_is_not_half_a_rate() -> None:
 def test_a_wrong_key_is_an_error_and_a_right_one_is_sent(probe: t.Any) -> None:
     small = Small(window=60_000, sequences=1)
     small.key, small.timings, small.prefill_tps = KEY, honest, 400_000.0
+    small.decode_tps = 20_000.0
     with pytest.raises(RadianceError) as caught:
         run(small, probe, key="sk-another-secret")
     assert caught.value.code == "wrong_key"

@@ -11,7 +11,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.refusal
     error_of,
     read_refusal,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 RADIANCE = (
@@ -176,6 +176,7 @@ def test_any_count_of_the_engine_is_read_as_it_is_written(limit: int, over: int,
     assert (found.tokens, found.limit, found.exact) == (tokens, limit, True)
 
 
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

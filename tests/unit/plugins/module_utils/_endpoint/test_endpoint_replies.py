@@ -13,7 +13,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies
     positive,
     read_timings,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
@@ -112,6 +112,7 @@ def test_counts() -> None:
     assert [positive(v) for v in (0, 7, 0.5, True, -1, "7", None)] == [None, 7.0, 0.5, None, None, None, None]
 
 
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

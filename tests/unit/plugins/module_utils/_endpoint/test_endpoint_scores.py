@@ -192,16 +192,36 @@ def test_preemption_under_other_traffic_is_not_the_pools_failure() -> None:
     assert found["verdict"] == "inconclusive"
 
 
+def test_a_pool_that_is_too_small_by_the_engines_own_account() -> None:
+    spread = (answer(160, 280), answer(220, 301), answer(290, 303))
+    found = verdict(*spread, samples=[{"running": 2, "waiting": 1, "kv_tokens_total": 443_432}])
+    assert (found["overlap"], found["verdict"]) == (2, "failed")
+    assert "the pool has 443,432 tokens and they need about 596,400" in found["says"]
+    assert "generate_tokens" not in found["says"]
+    large_enough = verdict(*spread, samples=[{"running": 3, "kv_tokens_total": 600_268}])
+    assert large_enough["verdict"] == "inconclusive"
+
+
 def test_the_witness() -> None:
     samples = [
         read_sample(
             {"running": 3, "kv_tokens_used": 400_000, "preemptions": 7, "requests": [{"state": "decode"}]}, 1.0, 1.1
         ),
-        read_sample({"running": 3, "kv_tokens_used": 597_000, "preemptions": 9, "requests": "?"}, 2.0, 2.1),
+        read_sample(
+            {"running": 3, "kv_tokens_used": 597_000, "kv_tokens_total": 600_268, "preemptions": 9, "requests": "?"},
+            2.0,
+            2.1,
+        ),
         read_sample({"running": "3", "requests": [{"state": "decode"}, {"state": "decode"}, 3]}, 3.0, 3.1),
         read_sample(None, 4.0, 4.1),
     ]
     found = summarize(samples, (0.5, 1.5))
-    assert tuple(found) == (4, 3, 2, 597_000, 2, 1)
-    assert found.as_dict() == {"samples": 4, "decoding": 2, "kv_tokens_used": 597_000, "preempted": 2}
-    assert tuple(summarize([])) == (0, None, None, None, None, None)
+    assert tuple(found) == (4, 3, 2, 597_000, 600_268, 2, 1)
+    assert found.as_dict() == {
+        "samples": 4,
+        "decoding": 2,
+        "kv_tokens_used": 597_000,
+        "kv_tokens_total": 600_268,
+        "preempted": 2,
+    }
+    assert tuple(summarize([])) == (0, None, None, None, None, None, None)

@@ -10,7 +10,8 @@ import re
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client, corpus
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import corpus
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import TEXT, json_body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import (
     boundary_generate_tokens,
     probe_cost,
@@ -74,7 +75,7 @@ def test_markers_differ_from_run_to_run_but_for_a_seed() -> None:
 
 def test_a_body_of_a_prompt_is_its_json() -> None:
     prompt = corpus.cold_prompt("X", 30_000, 3)
-    body = client.json_body({"model": "m", "prompt": client.TEXT, "max_tokens": 1}, prompt)
+    body = json_body({"model": "m", "prompt": TEXT, "max_tokens": 1}, prompt)
     raw = b"".join(body.parts())
     assert len(raw) == body.length
     assert json.loads(raw) == {"model": "m", "prompt": "".join(prompt.parts()), "max_tokens": 1}

@@ -1,0 +1,109 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The probes against the rehearsal engine, whose true rates and pool are known."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import boundary, calibration, rates
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read
+
+ENGINE = pathlib.Path(boundary.__file__).absolute().parents[3] / "extensions" / "rehearsal" / "radiance.py"
+KEY = "sk-rehearsal-key"
+FLAGS = {
+    "--tp": "2",
+    "--max-num-seqs": "3",
+    "--max-model-len": "200000",
+    "--kv-cache-dtype": "fp8",
+    "--num-speculative-tokens": "2",
+    "--host-pool-mib": "16384",
+    "--max-num-batched-tokens": "2048",
+    "--api-key": KEY,
+}
+
+
+@contextlib.contextmanager
+def engine(folder: pathlib.Path, speedup: float, weights: int, kv: int) -> t.Iterator[str]:
+    """A rehearsal engine that serves this pair; its URL."""
+    (folder / "model.rad").touch()
+    (folder / "model.world.json").write_text(json.dumps({"load_speedup": 10_000, "serve_speedup": speedup}))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    flags = {**FLAGS, "--vram-weights-mib": str(weights), "--vram-kv-mib": str(kv), "--port": str(port)}
+    words = [word for flag in flags.items() for word in flag]
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, str(ENGINE), "--model", str(folder / "model.rad"), "--host", "127.0.0.1", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    try:
+        end = time.monotonic() + 20
+        while not listening(port):
+            assert process.poll() is None, (folder / "log").read_text()
+            assert time.monotonic() < end, (folder / "log").read_text()
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def listening(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def options(url: str, **more: t.Any) -> t.Any:
+    return read({"endpoint": url, "model": None, "timeout": 60, **more}, KEY)
+
+
+def test_a_pool_that_holds_three_full_sequences(tmp_path: pathlib.Path) -> None:
+    with engine(tmp_path, 200, 24_000, 5_120) as url:
+        calibrated = calibration.probe(options(url))["calibration"]
+        found = boundary.probe(options(url, chars_per_token=calibrated["chars_per_token"]))["boundary"]
+    assert (calibrated["method"], calibrated["exact"], calibrated["limit"]) == ("refusal", True, 200_000)
+    assert calibrated["prefilled_tokens"] == 0
+    assert found["says"].startswith("3 of 3 markers came back and 3 sequences")
+    assert (found["asked"], found["retrieved"], found["overlap"], found["verdict"]) == (3, 3, 3, "passed")
+    assert (found["max_model_len"], found["generate_tokens"]) == (200_000, 600)
+    # Nearly the whole window, and never more than it.
+    assert all(196_000 < reply["prompt_tokens"] <= 199_400 for reply in found["replies"])
+
+
+def test_a_pool_that_holds_two_is_not_passed(tmp_path: pathlib.Path) -> None:
+    with engine(tmp_path, 200, 24_000, 4_000) as url:
+        found = boundary.probe(options(url, chars_per_token=2.715))["boundary"]
+    assert found["verdict"] == "failed"
+    assert "it does not hold them all" in found["says"] or "the engine preempted" in found["says"]
+
+
+def test_rates_are_the_engines_own(tmp_path: pathlib.Path) -> None:
+    with engine(tmp_path, 20, 25_600, 5_120) as url:
+        found = rates.probe(options(url, prompt_tokens=20_000, chars_per_token=2.715))["rates"]
+    assert (found["verdict"], found["cached_tokens"], found["method"]) == ("passed", 0, "timings")
+    assert found["prefill_tps"] == pytest.approx(20 * 3_584, rel=0.05)
+    assert found["decode_tps"] == pytest.approx(20 * 120, rel=0.05)
+    assert found["prompt_tokens"] == pytest.approx(20_000, rel=0.01)
+    assert found["generated_tokens"] == 512
+    assert found["draft_acceptance"] == pytest.approx(0.7, abs=0.05)
