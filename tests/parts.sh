@@ -192,11 +192,13 @@ part_sanity() {
     with_tree ansible-test sanity --python "$(venv_version .venv)" --color no
 }
 
+# What runs on targets, on every Python that a target may have; the part unit runs all the rest on one.
 part_units() {
     local versions=()
     seed
     mapfile -t versions < <(target_pythons)
-    with_tree ansible-test units --color no "${versions[@]/#/--target-python=venv/}"
+    with_tree ansible-test units --color no "${versions[@]/#/--target-python=venv/}" \
+        tests/unit/plugins/modules/ tests/unit/plugins/module_utils/
 }
 
 part_integration() {
