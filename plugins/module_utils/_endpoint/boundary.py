@@ -71,10 +71,9 @@ def plan_boundary(facts: Facts, settings: Settings) -> tuple[int, int, int]:
     """
     sequences = settings.sequences or facts.max_num_seqs
     window = settings.max_model_len or facts.max_model_len
-    for name, value in (("sequences", sequences), ("max_model_len", window)):
-        if value is None:
-            raise RadianceError(f"The endpoint does not say its {name}. State it.", code="shape_unknown")
-    assert sequences is not None and window is not None
+    if sequences is None or window is None:
+        unknown = "max_num_seqs. State sequences" if sequences is None else "max_model_len. State it"
+        raise RadianceError(f"The endpoint does not say its {unknown}.", code="shape_unknown")
     if facts.max_num_seqs is not None and sequences > facts.max_num_seqs:
         raise Inconclusive(
             f"sequences: {sequences:,} asked, and the endpoint runs {facts.max_num_seqs:,} at a time;"
@@ -85,9 +84,10 @@ def plan_boundary(facts: Facts, settings: Settings) -> tuple[int, int, int]:
             f"max_model_len: a window of {window:,} tokens asked, and the endpoint serves {facts.max_model_len:,}"
         )
     depth = SPECULATIVE_TOKENS if facts.speculative_tokens is None else facts.speculative_tokens
-    generate = settings.generate_tokens or boundary_generate_tokens(
-        sequences, window, facts.chunk_tokens or CHUNK_TOKENS, depth
-    )
+    # What the endpoint says is the budget of a step. The checkpoint interval may cut prefill to smaller chunks, which
+    # only the boot's log tells: more chunks are more decode steps, so the smaller of both is the safe one.
+    chunk = min(facts.chunk_tokens or CHUNK_TOKENS, CHUNK_TOKENS)
+    generate = settings.generate_tokens or boundary_generate_tokens(sequences, window, chunk, depth)
     if generate >= window:
         raise RadianceError(
             f"generate_tokens: {generate:,} leaves no room for a prompt in a window of {window:,} tokens."

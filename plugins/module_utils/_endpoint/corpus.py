@@ -53,7 +53,7 @@ CHARS_PER_WORD = 5.62
 def marker(rng: random.Random | None = None) -> str:
     """A word like ``Q7FM-2KDX-9RTA`` that no corpus holds. Random unless a test gives its own ``rng``."""
     pick: t.Callable[[str], str] = rng.choice if rng is not None else secrets.choice
-    return "-".join("".join(pick(_ALPHABET) for _ in range(4)) for _ in range(3))
+    return "-".join("".join(pick(_ALPHABET) for _letter in range(4)) for _part in range(3))
 
 
 def markers(count: int, rng: random.Random | None = None) -> list[str]:
@@ -109,7 +109,7 @@ def _filler(seed: int) -> t.Iterator[str]:
         sentences: list[str] = []
         size = 0
         while size < _PIECE:
-            words = [_WORDS[int(number() * count)] for _ in range(7 + int(number() * 10))]
+            words = [_WORDS[int(number() * count)] for _word in range(7 + int(number() * 10))]
             words[0] = words[0].capitalize()
             if len(words) > 11:
                 words[6] += ","

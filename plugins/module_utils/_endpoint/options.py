@@ -17,6 +17,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import who
 CHECK_MODE = "check mode: the probe sends no request, since one would cost the endpoint's users real time"
 _KEY_FILE_LIMIT = 4096
 _LEAST_KEY = 8
+_TIMEOUT_SECONDS = 1800
 
 
 class Settings(t.NamedTuple):
@@ -79,8 +80,7 @@ def read_key(api_key: str | None, api_key_file: str | None) -> str | None:
 
 def read(params: t.Mapping[str, t.Any], key: str | None) -> Settings:
     """The options of any of the probes; those that a probe does not have are None."""
-    timeout = _count(params, "timeout")
-    assert timeout is not None
+    timeout = _count(params, "timeout") or _TIMEOUT_SECONDS
     return Settings(
         client=Client(params["endpoint"], api_key=key, timeout=float(timeout)),
         timeout=float(timeout),

@@ -173,8 +173,7 @@ class Exchange:
 
     def read_some(self) -> bytes:
         """What arrives next, b"" at the end. Raises IncompleteRead where the end comes too early."""
-        assert self._response is not None
-        if self._left == 0:
+        if self._response is None or self._left == 0:
             return b""
         got = self._response.read1(_PIECE if self._left is None else min(_PIECE, self._left))
         if self._left is not None:
