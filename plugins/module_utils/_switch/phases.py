@@ -190,6 +190,7 @@ class Run:
     def phase(self, name: str) -> t.Iterator[Phase]:
         """Time a phase and keep its sentence, that of the error which ends it included."""
         phase = Phase(name, self.progress)
+        phase.tell("")  # shown to nobody, but a follower knows then in which phase a process died
         began = time.monotonic()
         try:
             yield phase
