@@ -45,6 +45,9 @@ def test_ceiling_of_an_inexact_pair_has_its_roundings_too():
     ceiling = make_plan(rounded, {})["ceiling"]
     assert ceiling["mib"] == 30971.61
     assert ceiling["plus_minus_mib"] == 15.365
+    free = prediction(make_plan(rounded, {}), "settled_free_mib.card0")
+    # 2,058.24 - (30,956 - 29,122.56), ± 5.12 of the free size and 5.12 of each pool.
+    assert (free["low"], free["high"]) == (209.44, 240.16)
     # A value inside the printed interval is taken as exact.
     stated = make_plan(rounded, {"running": {"weights_mib": "24000", "kv_mib": 5120}})
     assert (stated["ceiling"]["mib"], stated["ceiling"]["plus_minus_mib"]) == (30969.05, 5.125)
@@ -73,6 +76,19 @@ def test_contract_without_speculation_holds_one_state_copy_and_a_layer_less():
     assert contract["rate_bytes_per_token"] == 6912
     assert contract["state_mib_per_sequence"] == pytest.approx(55.08, abs=0.01)
     assert contract["checkpoint_mib"] == 448
+
+
+def test_a_context_is_counted_in_whole_blocks():
+    contract = make_plan(ledger(), {"shape": {"max_num_seqs": 1, "max_model_len": 5}})["contract"]
+    # 5 tokens are two blocks of 4: 2 x 29,952 bytes.
+    assert contract["tokens_mib"] == 0.057
+
+
+def test_a_fill_adds_the_alignment_of_the_engine_s_layout():
+    # The engine backs all from 5,118.067 MiB on: the contract, a stride of 56, and 4 KiB for each of 2 paged groups.
+    plan = make_plan(ledger(), {"on_gate": "report"})
+    because = next(p["because"] for p in plan["predictions"] if p["id"] == "sequences_backed")
+    assert "5,118.07 MiB with alignment" in because
 
 
 def test_fill_of_the_worked_example():

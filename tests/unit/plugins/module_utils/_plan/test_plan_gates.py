@@ -9,6 +9,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import (
     ARMS,
+    kv_groups,
     ledger,
     settled,
     size,
@@ -277,3 +278,40 @@ def test_options_pass_their_own_gates_and_compare_twice():
 def test_a_request_is_compared_with_a_fill_of_the_present_shape():
     plan = make_plan(ledger(), {"shape": {"max_num_seqs": 4}, "arms": ARMS})
     assert any("against a fill of the present shape" in warning for warning in plan["warnings"])
+
+
+def many(sequences, context, **more):
+    """A boot of more and shorter sequences."""
+    flags = {"max-num-seqs": str(sequences), "max-model-len": str(context)}
+    boot = ledger(flags=flags, sampler={"rows": 3 * sequences}, **more)
+    boot["kv"]["groups"] = kv_groups(sequences)
+    return boot
+
+
+def test_rows_that_are_past_the_wire_already_do_not_block_what_leaves_them():
+    plan = make_plan(many(9, 65536), {"shape": {"max_model_len": 60000}})
+    assert plan["restart"] is True
+    assert "rows_within_exact_wire" not in gates(plan)
+    assert any("rows_within_exact_wire" in warning for warning in plan["warnings"])
+    assert refusal(many(9, 65536), {"shape": {"max_num_seqs": 10}}).code == "rows_within_exact_wire"
+
+
+def test_an_option_that_fails_a_gate_is_not_offered():
+    names = [option["name"] for option in make_plan(many(8, 32768), {})["options"]]
+    assert "one_more_sequence" not in names and "most_sequences" not in names
+    assert "longest_context" in names
+    names = [option["name"] for option in make_plan(many(7, 32768), {})["options"]]
+    assert "one_more_sequence" in names
+
+
+def test_a_fill_leaves_a_pair_that_fails_however_little_slab_it_gains():
+    boot = ledger(weights_mib=25844, kv_mib=5000, settled=[settled(0, "334.30 MiB"), settled(1, "344.30 MiB")])
+    plan = make_plan(boot, {})
+    assert (plan["to"]["weights_mib"], plan["to"]["kv_mib"]) == (25850, 5119)
+
+
+def test_a_paged_group_that_the_dimensions_do_not_have_voids_them():
+    boot = ledger()
+    boot["kv"]["groups"].append({**boot["kv"]["groups"][1], "name": "kv_more"})
+    assert make_plan(boot, {"shape": {"max_num_seqs": 2}})["contract"]["rate_bytes_per_token"] == 8320
+    assert refusal(boot, {"shape": {"kv_cache_dtype": "bf16"}}).code == "kv_figures_unknown"

@@ -145,3 +145,14 @@ def test_a_lost_marker_kills_what_the_ledger_backs(plan, boot):
     assert "lost its marker" in found["says"]
     probes["boundary"].update(verdict="inconclusive")
     assert judged(plan, boot, probes)["sequences_backed"]["verdict"] == "held"
+
+
+@pytest.mark.parametrize(
+    ("predicted", "verdict"), [(25840, "killed"), (25841, "held"), (25850, "held"), (25851, "killed")]
+)
+def test_both_ends_of_a_print_count(predicted, verdict):
+    # 25.24 GiB is 25,845.76 ± 5.12 MiB.
+    prediction = {"id": "weights_mib", "quantity": "weights_mib", "card": None, "rank": None, "unit": "MiB"}
+    boot = {"status": "complete", "pair": {"exact": False}, "budget": {"rows": {"vram_weights": size("25.24 GiB")}}}
+    found = verdicts([{**prediction, "low": predicted, "high": predicted}], boot)
+    assert found[0]["verdict"] == verdict
