@@ -86,10 +86,13 @@ class Figures(t.NamedTuple):
         """The pool at which the engine's own count says that all of the contract is backed."""
         return self.needed_mib(shape, backing) + self.alignment_mib
 
+    def fixed_mib(self, shape: Shape) -> float:
+        """What a pool spends before it holds a token: states, checkpoints, alignment."""
+        return self.state_mib(shape.max_num_seqs) + self.checkpoint_mib + self.alignment_mib
+
     def backed_sequences(self, pool_mib: float, shape: Shape) -> float:
         """How many full contexts the pool backs at once, as the engine's backing figure counts them."""
-        fixed = self.filled_mib(shape) - self.tokens_mib(shape.max_num_seqs, shape.max_model_len)
-        return max(0.0, (pool_mib - fixed) / self.tokens_mib(1, shape.max_model_len))
+        return max(0.0, (pool_mib - self.fixed_mib(shape)) / self.tokens_mib(1, shape.max_model_len))
 
     def as_dict(self, shape: Shape, pool_mib: float | None, backing: str) -> Json:
         """The plan's ``contract``, MiB a rank."""

@@ -69,14 +69,11 @@ def slab_law(
     note = f" ({counted(left_out, 'arm')} of another cache dtype or stack left out)" if left_out else ""
     if not series:
         return Law("none", None, f"No measured arm of {dtype} is known{note}, so prefill speed is not predicted.")
-    best: tuple[tuple[int, int], Law] | None = None
+    ranked: list[tuple[int, int, int, Law]] = []
     for (arm_stack, _dtype, prompt_tokens), members in series.items():
         law = _of_series(members, weights_mib, note, prompt_tokens, arm_stack)
-        rank = (_RANK[law.status], len({arm.weights_mib for arm in members}))
-        if best is None or rank >= best[0]:
-            best = (rank, law)
-    assert best is not None
-    return best[1]
+        ranked.append((_RANK[law.status], len({arm.weights_mib for arm in members}), len(ranked), law))
+    return max(ranked, key=lambda entry: entry[:3])[3]
 
 
 def _comparable(arm: Arm, dtype: str, stack: str | None, version: str | None) -> bool:

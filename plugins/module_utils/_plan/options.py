@@ -48,7 +48,9 @@ def options(base: Situation) -> list[Json]:
             {
                 "name": name,
                 "to": shape.with_pair(*candidate.pair),
-                "says": _what(now.running.shape, shape) + " " + compared(candidate, filled.pair if filled else None),
+                "says": _what(now.running.shape, shape)
+                + " "
+                + compared(candidate, candidate.pair[0], filled.pair if filled else None),
                 "gates": verdict.gates,
                 "request": _arguments(now.running.shape, shape),
             }
@@ -64,16 +66,16 @@ def filled_present(base: Situation) -> tuple[float, float] | None:
     return candidate.pair if candidate else None
 
 
-def compared(candidate: Situation, filled: tuple[float, float] | None) -> str:
-    """The candidate's slab against what runs and a fill of the present shape, with prefill where arms tell it."""
-    assert candidate.pair is not None
-    slab, running = candidate.pair[0], candidate.running.weights.mib
-    parts = [f"{_signed(slab - running)} against what runs{_prefill_change(candidate, running)}"]
-    if filled is not None and filled[0] != slab:
+def compared(candidate: Situation, slab_mib: float, filled: tuple[float, float] | None) -> str:
+    """A candidate's slab against what runs and a fill of the present shape, with prefill where arms tell it."""
+    running = candidate.running.weights.mib
+    parts = [f"{_signed(slab_mib - running)} against what runs{_prefill_change(candidate, slab_mib, running)}"]
+    if filled is not None and filled[0] != slab_mib:
         parts.append(
-            f"{_signed(slab - filled[0])} against a fill of the present shape{_prefill_change(candidate, filled[0])}"
+            f"{_signed(slab_mib - filled[0])} against a fill of the present shape"
+            + _prefill_change(candidate, slab_mib, filled[0])
         )
-    return f"The slab is {mib(slab)}: " + ", ".join(parts) + "."
+    return f"The slab is {mib(slab_mib)}: " + ", ".join(parts) + "."
 
 
 def _shapes(now: Situation) -> t.Iterator[tuple[str, Shape]]:
@@ -134,14 +136,13 @@ def _signed(value: float) -> str:
     return ("+" if value >= 0 else "−") + mib(abs(value))
 
 
-def _prefill_change(candidate: Situation, slab_mib: float) -> str:
-    assert candidate.pair is not None
+def _prefill_change(candidate: Situation, slab_mib: float, other_mib: float) -> str:
     request, running = candidate.request, candidate.running.shape
     if candidate.shape.kv_cache_dtype != running.kv_cache_dtype:
         return ""
     rates = [
         slab_law(request.arms, slab, running.kv_cache_dtype, stack=request.stack, version=candidate.version)
-        for slab in (candidate.pair[0], slab_mib)
+        for slab in (slab_mib, other_mib)
     ]
     same = rates[0].prompt_tokens == rates[1].prompt_tokens and rates[0].stack == rates[1].stack
     if not same or rates[0].tps is None or not rates[1].tps:

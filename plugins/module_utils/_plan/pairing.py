@@ -84,17 +84,15 @@ def _stated(base: Situation) -> Choice:
     if weights is not None and kv is not None:
         return Choice((weights, kv))
     limit = base.ceiling.sure_limit_mib(request.shape_margin_mib if base.shape != base.running.shape else 0)
-    given = weights if weights is not None else kv
-    assert given is not None
+    name, given, other = ("weights_mib", weights or 0, "kv_mib") if kv is None else ("kv_mib", kv, "weights_mib")
     rest = limit - given
     if rest < 1:
-        name, other = ("weights_mib", "kv_mib") if weights is not None else ("kv_mib", "weights_mib")
         raise RadianceError(
             f"{name} {number(given)} leaves nothing for {other}: the pair together can have {mib(limit)}, from "
             f"{base.ceiling.surest.line!r}. State a smaller {name}.",
             code="nothing_left",
         )
-    return Choice((weights, rest) if weights is not None else (rest, given))
+    return Choice((given, rest) if kv is None else (rest, given))
 
 
 def _does_not_fit(figures: Figures, shape: Shape, pool: int, limit: int, base: Situation) -> str:

@@ -251,7 +251,7 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
     if restart and candidate.pair is not None:
         filled = filled_present(candidate)
         if filled is not None and candidate.pair[0] < filled[0]:
-            said.append(compared(candidate, filled))
+            said.append(compared(candidate, candidate.pair[0], filled))
     return said
 
 

@@ -30,9 +30,14 @@ _SESSION_ROUNDING = 0.06
 
 def predict(situation: Situation, law: Law, *, stack: str | None, stack_changes: bool) -> list[Json]:
     """All predictions for a candidate; with ``stack_changes`` none of MEASURED_QUANTITIES."""
-    found = [*_pair(situation), *_sequences(situation)]
-    if not stack_changes and situation.pair is not None:
-        found += [*_free(situation), *_slots(situation), *_lendable(situation)]
+    found: list[Json] = []
+    if situation.pair is not None:
+        weights_mib, kv_mib = situation.pair
+        found += [*_pair(situation, weights_mib, kv_mib), _sequences(situation, kv_mib)]
+        if not stack_changes:
+            found += _free(situation, weights_mib + kv_mib)
+            found += _slots(situation, weights_mib)
+            found += _lendable(situation, kv_mib)
     shape = situation.shape
     rows = shape.sampler_rows
     found.append(
@@ -72,25 +77,21 @@ def _prediction(
     }
 
 
-def _pair(s: Situation) -> t.Iterator[Json]:
-    if s.pair is None:
-        return
+def _pair(s: Situation, weights_mib: float, kv_mib: float) -> t.Iterator[Json]:
     for quantity, flag, value, size in (
-        ("weights_mib", "--vram-weights-mib", s.pair[0], s.running.weights),
-        ("kv_mib", "--vram-kv-mib", s.pair[1], s.running.kv),
+        ("weights_mib", "--vram-weights-mib", weights_mib, s.running.weights),
+        ("kv_mib", "--vram-kv-mib", kv_mib, s.running.kv),
     ):
         kept = value == size.mib and size.plus_minus_mib > 0
         low, high = (size.low_mib, size.high_mib) if kept else (int(value), int(value))
         yield _prediction(quantity, low, high, "MiB", f"as it runs: {size.text}" if kept else f"{flag} {int(value)}")
 
 
-def _sequences(s: Situation) -> t.Iterator[Json]:
-    if s.pair is None:
-        return
-    pool, filled = s.pair[1], s.figures.filled_mib(s.shape)
+def _sequences(s: Situation, pool: float) -> Json:
+    filled = s.figures.filled_mib(s.shape)
     sequences = s.shape.max_num_seqs
     if pool >= filled - 1e-6:
-        yield _prediction(
+        return _prediction(
             "sequences_backed",
             sequences,
             sequences,
@@ -98,9 +99,8 @@ def _sequences(s: Situation) -> t.Iterator[Json]:
             f"a pool of {mib(pool)} holds {sequences:,} x {s.shape.max_model_len:,} tokens: {mib(filled)} "
             "with alignment",
         )
-        return
     backed = s.figures.backed_sequences(pool, s.shape)
-    yield _prediction(
+    return _prediction(
         "sequences_backed",
         max(0.0, backed - _SESSION_ROUNDING),
         backed + _SESSION_ROUNDING,
@@ -110,10 +110,9 @@ def _sequences(s: Situation) -> t.Iterator[Json]:
     )
 
 
-def _moved_mib(s: Situation) -> tuple[float, float, float, str]:
+def _moved_mib(s: Situation, pair_sum_mib: float) -> tuple[float, float, float, str]:
     """By how much the pair sum grows, its roundings, what a changed shape may move besides, and how to say it."""
-    assert s.pair is not None
-    moved = sum(s.pair) - s.running.sum_mib
+    moved = pair_sum_mib - s.running.sum_mib
     rounding = s.running.weights.plus_minus_mib + s.running.kv.plus_minus_mib
     shape = float(s.request.shape_margin_mib) if s.shape != s.running.shape else 0.0
     says = f"less {mib(moved)} that the pair grows" if moved >= 0 else f"and {mib(-moved)} that the pair shrinks"
@@ -122,8 +121,8 @@ def _moved_mib(s: Situation) -> tuple[float, float, float, str]:
     return moved, rounding, shape, says
 
 
-def _free(s: Situation) -> t.Iterator[Json]:
-    moved, rounding, shape, says = _moved_mib(s)
+def _free(s: Situation, pair_sum_mib: float) -> t.Iterator[Json]:
+    moved, rounding, shape, says = _moved_mib(s, pair_sum_mib)
     for card in s.ceiling.cards:
         middle = card.free.mib - moved
         wide = card.free.plus_minus_mib + rounding + shape
@@ -145,10 +144,9 @@ def _free(s: Situation) -> t.Iterator[Json]:
         yield _prediction("unclaimed_mib", middle - wide, middle + wide, "MiB", f"unclaimed {size.text} now {says}")
 
 
-def _slots(s: Situation) -> t.Iterator[Json]:
-    assert s.pair is not None
+def _slots(s: Situation, weights_mib: float) -> t.Iterator[Json]:
     for rank in rank_slots(s.ledger, s.running.weights):
-        low, high = rank.slab_slots(s.running.weights, s.pair[0])
+        low, high = rank.slab_slots(s.running.weights, weights_mib)
         mean = f"{rank.slot_mib[1]:.4f} MiB a slot from (slab - statics) / slots; {rank.line}"
         yield _prediction("slab_slots", low, high, "slots", mean, rank=rank.rank)
         rest = f"{rank.total:,} slots in all stay constant, less the slab's {low:,} to {high:,}; {rank.line}"
@@ -157,19 +155,18 @@ def _slots(s: Situation) -> t.Iterator[Json]:
         )
 
 
-def _lendable(s: Situation) -> t.Iterator[Json]:
+def _lendable(s: Situation, pool_mib: float) -> t.Iterator[Json]:
     """What the idle cache lends: the printed count, scaled by the part of the pool that holds tokens."""
-    assert s.pair is not None
     printed = [
         int(row["slots"]) for row in s.ledger.get("lent") or [] if row.get("from") == "kv_cache" and row.get("slots")
     ]
     if not printed or s.running_figures is None:
         return
-    was = _token_part_mib(s.running.kv.mib, s, running=True)
-    becomes = _token_part_mib(s.pair[1], s, running=False)
+    was = s.running.kv.mib - s.running_figures.fixed_mib(s.running.shape)
+    becomes = pool_mib - s.figures.fixed_mib(s.shape)
     if was <= 0 or becomes <= 0:
         return
-    unchanged = s.shape == s.running.shape and s.pair[1] == s.running.kv.mib
+    unchanged = s.shape == s.running.shape and pool_mib == s.running.kv.mib
     factor = becomes / was
     widen = 0.0 if unchanged else 4 + 0.01 * max(printed) * factor
     yield _prediction(
@@ -181,9 +178,3 @@ def _lendable(s: Situation) -> t.Iterator[Json]:
         "times the part of the "
         f"pool that holds tokens: {mib(becomes)} over {mib(was)}",
     )
-
-
-def _token_part_mib(pool_mib: float, s: Situation, *, running: bool) -> float:
-    figures, shape = (s.running_figures, s.running.shape) if running else (s.figures, s.shape)
-    assert figures is not None
-    return pool_mib - (figures.state_mib(shape.max_num_seqs) + figures.checkpoint_mib + figures.alignment_mib)
