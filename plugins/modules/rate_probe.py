@@ -13,7 +13,7 @@ description:
     other text and a random word at its head, so that no prefix cache can know it.
   - Prefill is the prompt's tokens over the time to the first token, decode the further tokens over the time from the
     first to the last. Tokens are those of the reply's usage, never its chunks, and reasoning counts as text.
-  - The server's own timings are returned where the wall clock bears them out (within 10 percent, or 0.25 seconds for
+  - The server's own timings are returned where the wall clock bears them out (within 10 percent, or 0.5 seconds for
     what parsing and the network add), the wall clock's figure where there are no timings, and null where the two
     contradict each other.
   - The verdict is V(passed) where every run was measured, cold (no cached token), with at least 128 tokens decoded and

@@ -10,9 +10,10 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-# Two accounts of one time may differ by this part, or by this constant: what parsing, tokenizing and the network add.
+# Two accounts of one time may differ by this part, or by this constant: what parsing,
+# tokenizing, the network and a busy host add. At a prompt that takes five seconds or more the part decides.
 AGREE_PART = 0.10
-AGREE_SECONDS = 0.25
+AGREE_SECONDS = 0.5
 
 
 def median(values: t.Iterable[float | None]) -> float | None:

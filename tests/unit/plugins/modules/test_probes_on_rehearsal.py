@@ -79,7 +79,7 @@ def options(url: str, **more: t.Any) -> t.Any:
 
 
 def test_a_pool_that_holds_three_full_sequences(tmp_path: pathlib.Path) -> None:
-    with engine(tmp_path, 200, 24_000, 5_120) as url:
+    with engine(tmp_path, 50, 24_000, 5_120) as url:
         calibrated = calibration.probe(options(url))["calibration"]
         found = boundary.probe(options(url, chars_per_token=calibrated["chars_per_token"]))["boundary"]
     assert (calibrated["method"], calibrated["exact"], calibrated["limit"]) == ("refusal", True, 200_000)
@@ -92,7 +92,7 @@ def test_a_pool_that_holds_three_full_sequences(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_pool_that_holds_two_is_not_passed(tmp_path: pathlib.Path) -> None:
-    with engine(tmp_path, 200, 24_000, 4_000) as url:
+    with engine(tmp_path, 100, 24_000, 4_000) as url:
         found = boundary.probe(options(url, chars_per_token=2.715))["boundary"]
     assert found["verdict"] == "failed"
     assert "it does not hold them all" in found["says"] or "the engine preempted" in found["says"]
@@ -100,8 +100,13 @@ def test_a_pool_that_holds_two_is_not_passed(tmp_path: pathlib.Path) -> None:
 
 def test_rates_are_the_engines_own(tmp_path: pathlib.Path) -> None:
     with engine(tmp_path, 20, 25_600, 5_120) as url:
-        found = rates.probe(options(url, prompt_tokens=20_000, chars_per_token=2.715))["rates"]
-    assert (found["verdict"], found["cached_tokens"], found["method"]) == ("passed", 0, "timings")
+        for _attempt in range(4):
+            found = rates.probe(options(url, prompt_tokens=20_000, chars_per_token=2.715))["rates"]
+            # A host that is busy with other tests may delay a token; then a run is inconclusive, and not wrong.
+            if found["verdict"] == "passed" or "the wall clock" not in found["says"]:
+                break
+    assert found["verdict"] == "passed", found["says"]
+    assert (found["cached_tokens"], found["method"]) == (0, "timings")
     assert found["prefill_tps"] == pytest.approx(20 * 3_584, rel=0.05)
     assert found["decode_tps"] == pytest.approx(20 * 120, rel=0.05)
     assert found["prompt_tokens"] == pytest.approx(20_000, rel=0.01)

@@ -116,7 +116,7 @@ def test_nothing_passes_that_was_not_measured(
         assert tokens is not None
         assert tokens >= 38_000
         wall = first - 100
-        assert rates["prefill_tps"] >= 0.85 * tokens / wall or wall - tokens / rates["prefill_tps"] < 0.26
+        assert rates["prefill_tps"] >= 0.85 * tokens / wall or wall - tokens / rates["prefill_tps"] < 0.51
     else:
         assert run["says"]
     assert (run["prefill_tps"] is None) <= (rates["verdict"] == "inconclusive")
