@@ -306,8 +306,9 @@ def main() -> None:
         ledger = ledger_from(module.params["source"], **wanted)
         if module.params["pid_file"] and module.params["source"] == "file" and ledger["source"]["started_at"] is None:
             module.warn(
-                f"No live process of {module.params['pid_file']} was found to have written boot {module.params['boot']} of "
-                f"{module.params['path']}: its flags are not known, and the pair keeps the rounding of its rows."
+                f"No live process of {module.params['pid_file']} was found to have written boot "
+                f"{module.params['boot']} of {module.params['path']}. "
+                "Its flags are not known, and the pair keeps the rounding of its rows."
             )
         if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1:
             version, why = ask_version(module.params["endpoint"], key)

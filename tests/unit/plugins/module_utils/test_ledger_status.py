@@ -432,3 +432,78 @@ def test_a_dense_model_has_no_slab() -> None:
     found = ledger(dense)
     assert "slab.rank0" not in found["missing"]
     assert "slab.rank0" in ledger(without(r"^I mover: 6144", MIXED))["missing"]
+
+
+DERIVED = (LOGS / "derived-1.0.4.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("pool", "holds"), [("26101.90 MiB", True), ("26102.10 MiB", False)])
+def test_a_sum_has_a_whole_mib_of_room_for_each_derived_pool(pool: str, holds: bool) -> None:
+    text = DERIVED.replace("static weights       4.20 GiB", "static weights    4300.00 MiB")
+    text = text.replace("experts           21.30 GiB", "experts        21800.00 MiB")
+    text = text.replace("vram_weights        25.50 GiB   static", f"vram_weights     {pool}   static")
+    (check,) = [one for one in ledger(text)["checks"] if one["name"] == "vram_weights"]
+    assert check["tolerance_mib"] == pytest.approx(2.015)
+    assert check["holds"] is holds
+
+
+def test_no_sum_is_made_with_a_row_that_was_printed_and_not_read() -> None:
+    found = ledger(DERIVED.replace("prefill staging  200.00 MiB", "prefill staging  200,00 MiB"))
+    assert [one["name"] for one in found["checks"]] == ["card_total", "claimable", "vram_weights"]
+    assert verdict(found) == ("incomplete", "rows_unreadable")
+
+
+def test_a_bounded_text_holds_one_boot_whatever_is_asked() -> None:
+    assert ledger(HEALTHY, bounded=True, boot=5)["status"] == "complete"
+
+
+def test_only_info_lines_begin_a_boot_or_end_it() -> None:
+    found = ledger(without(r"^I server: listening") + "W server: listening on http://127.0.0.1:1 (1 threads)\n")
+    assert (found["ready"], found["reason"]["code"]) == (False, "not_ready")
+    assert ledger(HEALTHY + "W" + DEVICES[1:])["source"]["boots_seen"] == 1
+
+
+def test_colours_are_taken_off() -> None:
+    coloured = re.sub(r"(?m)^(W(?:\[\d\])?) ", "\x1b[33m\\1\x1b[0m ", HEALTHY)
+    assert coloured.count("\x1b[33m") == HEALTHY.count("\nW")
+    assert ledger(coloured) == ledger(HEALTHY)
+
+
+def test_running_text_behind_a_row_is_no_row_and_the_first_of_two_rows_stands() -> None:
+    text = HEALTHY.replace(" " * 34 + "more would be unusable", " " * 34 + "vram_kv 9.00 GiB")
+    assert text != HEALTHY
+    assert ledger(text)["budget"] == ledger(HEALTHY)["budget"]
+    twice = HEALTHY.replace("  elastic   ", "  card total          99.00 GiB\n  elastic   ")
+    assert ledger(twice)["budget"] == ledger(HEALTHY)["budget"]
+
+
+def test_a_settled_line_of_a_card_that_is_not_there() -> None:
+    found = ledger(MIXED.replace("card 0 settled", "card 7 settled"))
+    assert found["devices"]["used"] == [0]
+    assert found["missing"] == ["settled.card0"]
+
+
+def test_without_the_inventory_the_essential_rows_cannot_be_judged() -> None:
+    found = ledger(without(r"^I device:"))
+    assert (found["ready"], found["essential"]) == (True, False)
+    assert verdict(found) == ("incomplete", "log_cut")
+    assert found["missing"] == ["device_inventory"]
+
+
+def test_a_boot_that_listens_was_not_refused() -> None:
+    found = ledger(HEALTHY.replace("I serving on", "E placement: something was tried first\nI serving on"))
+    assert found["status"] == "complete"
+
+
+def test_the_start_joins_the_fingerprint_and_colours_do_not() -> None:
+    def fingerprint(text: str = HEALTHY, **source: t.Any) -> str:
+        found = read_ledger(text, source=source)["fingerprint"]
+        assert re.match("^[0-9a-f]{12}$", found)
+        return t.cast("str", found)
+
+    assert fingerprint(started_at="2026-10-13T03:04:05Z") != fingerprint(started_at="2026-10-13T03:04:06Z")
+    assert fingerprint(container_id="a") != fingerprint(container_id="b")
+    assert fingerprint(inode=1, offset=0) != fingerprint(inode=2, offset=0)
+    assert fingerprint(name="a", kind="file") == fingerprint(name="b", kind="receipt")
+    assert fingerprint(HEALTHY.replace("\nW", "\n\x1b[33mW")) == fingerprint()
+    assert fingerprint(HEALTHY + "I more\n") == fingerprint()

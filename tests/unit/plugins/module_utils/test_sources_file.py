@@ -201,3 +201,17 @@ def test_text_within_a_long_line_begins_no_boot(tmp_path: pathlib.Path, before: 
     log = write(tmp_path / "log", HEALTHY + forged + DERIVED)
     text, place = read_log(log)
     assert (text.encode(), place["boots_seen"], place["offset"]) == (DERIVED, 2, len(HEALTHY) + len(forged))
+
+
+def test_a_long_line_may_break_anywhere_between_two_reads(tmp_path: pathlib.Path) -> None:
+    inventory = b"I device: AQL backend, 1 device(s) [0:gfx1201] "
+    for before in range(len(inventory)):
+        log = write(tmp_path / "log", HEALTHY + b"x" * before + inventory * 18_000 + b"\n")
+        assert read_log(log)[1]["boots_seen"] == 1
+
+
+def test_a_boot_far_into_the_log_is_found_at_its_own_byte(tmp_path: pathlib.Path) -> None:
+    before = DERIVED + TRAFFIC * 9_000
+    assert len(before) > 3 * 256 * 1024
+    text, place = read_log(write(tmp_path / "log", before + HEALTHY))
+    assert (text.encode(), place["offset"]) == (HEALTHY, len(before))
