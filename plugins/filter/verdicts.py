@@ -9,7 +9,7 @@ name: verdicts
 short_description: What a boot and its probes said of a plan's predictions
 version_added: 0.1.0
 author:
-  - kvfleet.radiance maintainers
+  - kvfleet.radiance maintainers (@kvfleet)
 description:
   - V(held) and V(killed) are measured. V(open) is not measured yet. V(void) was predicted for another engine version or
     image than the one that was measured.

@@ -10,7 +10,7 @@ module: pair_plan
 short_description: Plan the VRAM pair of a radiance endpoint from its boot ledger
 version_added: 0.1.0
 author:
-  - kvfleet.radiance maintainers
+  - kvfleet.radiance maintainers (@kvfleet)
 description:
   - Computes the ceiling of each card, the contract of the KV pool, the pair that a request comes to, the gates that it
     must pass, what else the free VRAM could buy, and predictions that the next boot will hold or kill.
