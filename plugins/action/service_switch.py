@@ -188,13 +188,14 @@ def _finished(status: dict[str, t.Any], lines: list[dict[str, t.Any]]) -> dict[s
     """The module's own result; where it died without one, what its progress tells."""
     if "outcome" in status or not lines:
         return {name: value for name, value in status.items() if name not in ("ansible_job_id", "started", "finished")}
-    return _interrupted(lines, str(status.get("msg", "")).strip().splitlines()[-1:])
+    words = str(status.get("msg", "")).strip().splitlines()[-1:]
+    # A module that was killed printed nothing, and the wrapper reports that it found no result in it.
+    return _interrupted(lines, "" if not words or "json char" in words[0] else words[0])
 
 
-def _interrupted(lines: list[dict[str, t.Any]], why: str | list[str]) -> dict[str, t.Any]:
+def _interrupted(lines: list[dict[str, t.Any]], why: str) -> dict[str, t.Any]:
     """A failure with the keys of every result, for a module that is gone."""
     phase = next((line["phase"] for line in reversed(lines) if line["phase"] != "end"), "lock")
-    why = " ".join(why) if isinstance(why, list) else why
     msg = (
         f"The switch was interrupted in phase {phase}: its process on the target is gone"
         + (f" ({why})" if why else "")
