@@ -99,16 +99,17 @@ def test_a_pool_that_holds_two_is_not_passed(tmp_path: pathlib.Path) -> None:
 
 
 def test_rates_are_the_engines_own(tmp_path: pathlib.Path) -> None:
-    with engine(tmp_path, 20, 25_600, 5_120) as url:
-        for _attempt in range(4):
-            found = rates.probe(options(url, prompt_tokens=20_000, chars_per_token=2.715))["rates"]
-            # A host that is busy with other tests may delay a token; then a run is inconclusive, and not wrong.
-            if found["verdict"] == "passed" or "the wall clock" not in found["says"]:
+    with engine(tmp_path, 10, 25_600, 5_120) as url:
+        for _attempt in range(6):
+            found = rates.probe(options(url, prompt_tokens=20_000, chars_per_token=2.715, runs=1))["rates"]
+            assert found["prefill_tps"] in (None, pytest.approx(10 * 3_584, rel=0.05))
+            assert found["decode_tps"] in (None, pytest.approx(10 * 120, rel=0.05))
+            # A host that is busy with other tests may hold back tokens: then a run is inconclusive, and not wrong.
+            if found["verdict"] == "passed":
                 break
     assert found["verdict"] == "passed", found["says"]
+    assert None not in (found["prefill_tps"], found["decode_tps"])
     assert (found["cached_tokens"], found["method"]) == (0, "timings")
-    assert found["prefill_tps"] == pytest.approx(20 * 3_584, rel=0.05)
-    assert found["decode_tps"] == pytest.approx(20 * 120, rel=0.05)
     assert found["prompt_tokens"] == pytest.approx(20_000, rel=0.01)
     assert found["generated_tokens"] == 512
     assert found["draft_acceptance"] == pytest.approx(0.7, abs=0.05)

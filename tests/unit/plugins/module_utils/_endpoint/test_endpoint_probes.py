@@ -386,6 +386,36 @@ def test_a_stream_that_is_cut_is_inconclusive_while_the_endpoint_lives() -> None
     assert "the stream ended without its end" in found["says"]
 
 
+def test_an_endpoint_that_goes_away_under_the_load_fails() -> None:
+    small = Small(together=3)
+
+    def go(call: Call, number: int) -> bool:
+        if number == 0:
+            call.server.shutdown()
+            call.server.server_close()
+        return number == 0
+
+    small.within = go
+    found = bound(small)
+    assert (found["verdict"], found["retrieved"]) == ("failed", 2)
+    assert "nothing listens there any more" in found["says"]
+
+
+def test_an_endpoint_that_does_not_say_its_shape() -> None:
+    small = Small(together=2)
+    with small.serving() as server:
+        for path in ("/server_info", "/load", "/stats", "/health"):
+            del server.answers[path]
+        params = {"endpoint": server.url, "model": None, "timeout": 10, "chars_per_token": 2.5}
+        with pytest.raises(RadianceError) as caught:
+            boundary.probe(read(params, None))
+        stated = {**params, "sequences": 2, "max_model_len": 5000}
+        found = boundary.probe(read(stated, None))["boundary"]
+    assert caught.value.code == "shape_unknown"
+    assert (found["asked"], found["retrieved"], found["overlap"], found["verdict"]) == (2, 2, 2, "passed")
+    assert found["witness"]["samples"] == 0
+
+
 def test_a_reply_that_does_not_count_its_prompt_proves_nothing() -> None:
     small = Small(together=3)
     small.usage = lambda prompt, made: None

@@ -8,7 +8,16 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Failure, Said
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.boundary import Look, Plan, judge, judge_reply
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.boundary import (
+    Look,
+    Plan,
+    judge,
+    judge_reply,
+    plan_boundary,
+    size_boundary,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import Facts
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.rates import conclude, score
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import read_sample, summarize
@@ -123,6 +132,30 @@ def test_nothing_passes_that_was_not_measured(
 
 
 # Boundary
+
+
+@pytest.mark.parametrize(
+    ("chunk", "depth", "stated", "generate"),
+    [
+        (2048, 2, None, 600),
+        (8192, 2, None, 600),
+        (512, 2, None, 2400),
+        (None, None, None, 600),
+        (2048, 0, None, 200),
+        (2048, 2, 64, 64),
+    ],
+)
+def test_what_a_boundary_generates(chunk: int | None, depth: int | None, stated: int | None, generate: int) -> None:
+    settings = read({"endpoint": "http://127.0.0.1:1", "model": None, "timeout": 1, "generate_tokens": stated}, None)
+    assert plan_boundary(Facts("m", 200_000, 3, chunk, depth), settings) == (3, 200_000, generate)
+
+
+@pytest.mark.parametrize(
+    ("method", "tokens"), [("refusal", 198_793), ("tokenize", 198_395), ("usage", 195_404), (None, 197_398)]
+)
+def test_the_reserve_is_as_large_as_the_ratio_may_be_off(method: str | None, tokens: int) -> None:
+    plan = size_boundary(3, 200_000, 600, 2.5, method)
+    assert (plan.prompt_tokens, plan.chars) == (tokens, int(tokens * 2.5))
 
 
 def look(one: Said) -> Look:
