@@ -172,5 +172,17 @@ def test_the_next_boot_of_the_same_pair_has_another_fingerprint(service: Service
         service.start("--vram-weights-mib 24000 --vram-kv-mib 5120")
         fingerprints.append(service.settled_ledger()["fingerprint"])
         assert service.ledger()["fingerprint"] == fingerprints[-1]
-        service.stop()
+        if len(fingerprints) == 1:
+            service.stop()
     assert fingerprints[0] != fingerprints[1]
+
+
+def test_the_process_that_runs_did_not_print_an_older_boot(service: Service) -> None:
+    service.start("--vram-weights-mib 22208 --vram-kv-mib 5120")
+    assert service.settled_ledger()["pair"]["weights_mib"] == 22208
+    service.stop()
+    service.start("--vram-weights-mib 24000 --vram-kv-mib 5120")
+    assert service.settled_ledger()["pair"]["weights_mib"] == 24000
+    older = ledger_from("file", path=str(service.log), pid_file=str(service.pid_file), boot=0)
+    assert (older["flags"], older["source"]["started_at"], older["pair"]["exact"]) == ({}, None, False)
+    assert older["budget"]["rows"]["vram_weights"]["text"] == "21.69 GiB"
