@@ -315,3 +315,25 @@ def test_a_paged_group_that_the_dimensions_do_not_have_voids_them():
     boot["kv"]["groups"].append({**boot["kv"]["groups"][1], "name": "kv_more"})
     assert make_plan(boot, {"shape": {"max_num_seqs": 2}})["contract"]["rate_bytes_per_token"] == 8320
     assert refusal(boot, {"shape": {"kv_cache_dtype": "bf16"}}).code == "kv_figures_unknown"
+
+
+def test_states_of_another_size_void_the_dimensions():
+    boot = ledger()
+    boot["kv"]["groups"][2]["state"] = size("60.00 MiB")
+    assert refusal(boot, {"shape": {"kv_cache_dtype": "bf16"}}).code == "kv_figures_unknown"
+
+
+def test_a_fill_stops_where_every_expert_is_resident():
+    slab = [
+        {"rank": rank, "slots": 17548, "shadow_slots": 32, "pool_slots": 500, "static": size("42.40 MiB")}
+        for rank in (0, 1)
+    ]
+    # 500 more slots, and 8 for what whole slots leave over, of 1.36526 MiB.
+    assert make_plan(ledger(slab=slab), {})["to"]["weights_mib"] == 24694
+
+
+def test_unclaimed_is_not_predicted_from_a_split_that_the_engine_derived():
+    boot = ledger(pair={"weights_mib": 24002.56, "kv_mib": 5120.0, "exact": False}, flags={"vram-weights-mib": None})
+    boot["budget"].update(weights="derived", kv="derived")
+    names = [p["id"] for p in make_plan(boot, {})["predictions"]]
+    assert "unclaimed_mib" not in names and "settled_free_mib.card0" in names
