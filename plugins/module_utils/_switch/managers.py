@@ -115,7 +115,9 @@ class ProcessManager:
 
     def exit_status(self) -> str | None:
         """How what we started ended, in words; None while it runs and where it was not our child."""
-        status = self._child.poll() if self._child is not None else None
+        if self._child is None:
+            return None
+        status = self._child.poll()
         if status is None:
             return None
         return f"signal {-status}" if status < 0 else f"status {status}"

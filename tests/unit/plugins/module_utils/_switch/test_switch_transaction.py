@@ -341,6 +341,30 @@ def test_drain_timeout_0_cuts_what_runs(service: Service) -> None:
     assert result["outcome"] == "switched"
 
 
+def test_the_key_is_read_on_the_target_and_printed_nowhere(service: Service) -> None:
+    key = "sk-hunter2hunter2"
+    service.kill_all()
+    service.serve.write_text(service.serve.read_text().rstrip() + f" --api-key {key}\n")
+    service.log.unlink()
+    service.start_old()
+    pid = service.pid()
+
+    result = service.run(NEW, endpoint=service.endpoint)
+    assert (result["code"], result["outcome"], service.pid()) == ("load_unreadable", "unchanged", pid)
+    assert "it asks for a key; give api_key_file" in result["msg"]
+    key_file = service.folder / "key"
+    result = service.run(NEW, endpoint=service.endpoint, api_key_file=str(key_file))
+    assert (result["code"], service.pid()) == ("api_key_file_unreadable", pid)
+
+    key_file.write_text(f"{key}\n")
+    result = service.run(NEW, endpoint=service.endpoint, api_key_file=str(key_file))
+    assert result["outcome"] == "switched"
+    assert "no request is running or waiting" in result["phases"][2]["says"]
+    assert key not in json.dumps(result)
+    for path in service.state.rglob("*"):
+        assert not path.is_file() or key.encode() not in path.read_bytes(), path
+
+
 def test_a_hook_that_fails_stops_nothing(service: Service) -> None:
     pid = service.pid()
     result = service.run(NEW, before_drain=["/bin/sh", "-c", "echo gateway says no; exit 3"])
