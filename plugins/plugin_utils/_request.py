@@ -141,27 +141,28 @@ def from_plan_file(content: t.Mapping[str, t.Any], host: str, service: str) -> d
     )
 
 
-def confirm_plan(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The plan, if it is the one that was reviewed. Raises RadianceError where it is not.
+def plan_objection(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any] | None) -> str:
+    """Why ``plan`` is not the one that was reviewed, in a sentence; empty where it is, or where none was reviewed.
 
-    ``plan_is_stale``: another boot runs than the one that the reviewed plan was made from. ``plan_differs``: the same
-    boot, and yet another plan (an edited file, another release of this collection).
+    Another boot runs than the one that the reviewed plan was made from; or the same boot, and yet another plan (an
+    edited file, another release of this collection).
     """
+    if not reviewed:
+        return ""
     before = reviewed["plan"]
     if before.get("fingerprint") != plan["fingerprint"]:
-        raise RadianceError(
-            f"The reviewed plan was made from boot {before.get('fingerprint')}, and boot {plan['fingerprint']} runs "
-            "now: the service was restarted since. Nothing was changed. Write a new plan with plan.yml.",
-            code="plan_is_stale",
+        return (
+            f"plan_is_stale: the reviewed plan was made from the boot with fingerprint {before.get('fingerprint')}, "
+            f"and the boot that runs now has {plan['fingerprint']}: the service was restarted since. Nothing was "
+            "changed. Write a new plan with plan.yml."
         )
     different = sorted(name for name in {*before, *plan} if before.get(name) != plan.get(name))
     if different:
-        raise RadianceError(
-            f"The reviewed plan and the one that its request gives now differ in: {', '.join(different)}. "
-            "Nothing was changed. Write a new plan with plan.yml.",
-            code="plan_differs",
+        return (
+            f"plan_differs: the reviewed plan and the one that its request gives now differ in {', '.join(different)}. "
+            "Nothing was changed. Write a new plan with plan.yml."
         )
-    return dict(plan)
+    return ""
 
 
 def plan_file(hosts: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _words
@@ -20,6 +22,8 @@ _NOT_SERVING = ("absent", "incomplete", "refused", "not_running", "not_serving",
 def failure(result: t.Mapping[str, t.Any], task: str = "", reached: bool = True) -> dict[str, str]:
     """The word and the sentence of a failed task, from its result and its name."""
     says = _env_text.one_line(str(result.get("msg") or "no reason was given"))
+    # A filter's refusal comes wrapped in what Ansible was doing with it.
+    says = re.split(r"The (?:filter|test|lookup) plugin '[^']*' failed: ", says)[-1]
     return {"word": _word(result, task, reached), "says": says}
 
 
@@ -108,5 +112,10 @@ def summary(hosts: t.Sequence[str], outcomes: t.Mapping[str, t.Any], check: bool
 
 def summary_report(content: t.Mapping[str, t.Any]) -> list[str]:
     """The summary as lines: host, word, sentence."""
-    head = "would be" if content["check"] else "outcome"
-    return [head, *_words.table([[line["host"], line["word"], line["says"]] for line in content["hosts"]])]
+    lines = ["would be" if content["check"] else "outcome"]
+    rows = [[line["host"], line["word"], line["says"]] for line in content["hosts"]]
+    column = sum(max([len(row[n]) for row in rows], default=0) + 2 for n in range(2)) + 2
+    for row in _words.table(rows):
+        parts = textwrap.wrap(row[column:], 116 - column, break_long_words=False, break_on_hyphens=False)
+        lines += [(row[:column] + (parts or [""])[0]).rstrip(), *[" " * column + part for part in parts[1:]]]
+    return lines

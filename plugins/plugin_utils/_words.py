@@ -21,14 +21,14 @@ ENV_OF = {
 
 
 def number(value: t.Any) -> str:
-    """`30969` as 30,969, `30969.05` as 30,969.05, a whole float without decimals, text as it is, None as –."""
+    """`30969` as 30,969, `30969.05` as 30,969.05, a large float without decimals, text as it is, None as –."""
     if value is None:
         return UNKNOWN
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    if isinstance(value, float) and not value.is_integer():
+    if isinstance(value, float) and not value.is_integer() and abs(value) < 100_000:
         return f"{value:,.2f}"
-    return f"{int(value):,}"
+    return f"{round(value):,}"
 
 
 def pair(to: t.Mapping[str, t.Any]) -> str:

@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-name: confirm_plan
-short_description: A plan, if it is the one that was reviewed
+name: plan_objection
+short_description: Why a plan is not the one that was reviewed
 version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - Refuses when another boot runs than the one that the reviewed plan was made from, and when its request gives
-    another plan now.
+  - Another boot may run than the one that the reviewed plan was made from, or its request may give another plan
+    now.
 positional: _input, reviewed
 options:
   _input:
@@ -22,33 +22,32 @@ options:
     required: true
   reviewed:
     description:
-      - The item of the plan file.
+      - The item of the plan file, or none.
     type: dict
-    required: true
 """
 
 EXAMPLES = r"""
 - name: Go on only with the reviewed plan
-  ansible.builtin.set_fact:
-    plan: "{{ planned.plan | kvfleet.radiance.confirm_plan(reviewed) }}"
+  ansible.builtin.assert:
+    that: planned.plan | kvfleet.radiance.plan_objection(reviewed) == ""
 """
 
 RETURN = r"""
 _value:
   description:
-    - The plan.
-  type: dict
+    - A sentence, empty where it is the same plan.
+  type: str
 """
 
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import confirm_plan
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import plan_objection
 
 
 class FilterModule:
-    """The confirm_plan filter."""
+    """The plan_objection filter."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Name to function."""
-        return {"confirm_plan": as_filter(confirm_plan)}
+        return {"plan_objection": as_filter(plan_objection)}
