@@ -47,7 +47,6 @@ class LookupModule(LookupBase):  # type: ignore[misc]
 
     def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
         """One dictionary a path."""
-        self.set_options(var_options=variables, direct=kwargs)
         return [_read(str(term)) for term in terms]
 
 

@@ -1,0 +1,38 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the lookups tell of files on the controller."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.lookup import env_file, managed_file
+
+
+def look(plugin: t.Any, *paths: pathlib.Path) -> list[dict[str, t.Any]]:
+    found: list[dict[str, t.Any]] = plugin.LookupModule().run([str(path) for path in paths])
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A fleet's files: one of ours, one of somebody else."""
+    (tmp_path / "ours.env").write_text("# kvfleet.radiance: managed; x\nVRAM_KV_MIB=5120\n")
+    (tmp_path / "theirs.env").write_bytes(b"\xef\xbb\xbfVRAM_KV_MIB=6144\r\nPORT=8000\n")
+    return tmp_path
+
+
+def test_an_env_is_read_strictly(folder: pathlib.Path) -> None:
+    ours, theirs, none = look(env_file, folder / "ours.env", folder / "theirs.env", folder / "none.env")
+    assert (ours["exists"], ours["managed"], ours["values"]) == (True, True, {"VRAM_KV_MIB": "5120"})
+    assert (theirs["managed"], theirs["values"]) == (False, {"PORT": "8000"})
+    assert [error["line"] for error in theirs["errors"]] == [1, 1]
+    assert (none["exists"], none["values"], none["errors"]) == (False, {}, [])
+
+
+def test_a_file_without_our_marker_is_foreign(folder: pathlib.Path) -> None:
+    ours, theirs, none = look(managed_file, folder / "ours.env", folder / "theirs.env", folder / "none.env")
+    assert [item["foreign"] for item in (ours, theirs, none)] == [False, True, False]
+    assert [item["exists"] for item in (ours, theirs, none)] == [True, True, False]

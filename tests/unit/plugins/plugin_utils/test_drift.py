@@ -1,0 +1,113 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drift is a difference of values with a direction; what a switch on record explains completes itself."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _drift, _files
+
+FLAGS = {
+    "vram-weights-mib": "24000",
+    "vram-kv-mib": "5120",
+    "max-num-seqs": "3",
+    "max-model-len": "200000",
+    "kv-cache-dtype": "fp8",
+    "num-speculative-tokens": "2",
+    "model": "/srv/models/next.rad",
+    "port": "8000",
+    "host": "127.0.0.1",
+    "tp": "2",
+    "host-pool-mib": "16384",
+}
+
+
+@pytest.fixture
+def env(example: t.Any) -> dict[str, str]:
+    """The env of the old pair."""
+    return _files.env_values(example.service, example.old)
+
+
+def directions(found: dict[str, t.Any]) -> dict[str, str]:
+    return {item["name"]: item["direction"] for item in found["findings"]}
+
+
+def test_three_that_agree_are_no_drift(env: dict[str, str]) -> None:
+    found = _drift.drift(env, dict(env), FLAGS, [])
+    assert (found["findings"], found["explained"], found["notes"]) == ([], False, [])
+    assert found["running"] == env
+
+
+@pytest.mark.parametrize(
+    ("fleet", "target", "running", "direction"),
+    [
+        ("24500", "24000", "24000", "fleet_differs"),
+        ("24000", "24500", "24000", "target_differs"),
+        ("24500", "24500", "24000", "not_restarted"),
+        ("24500", "24600", "24000", "all_differ"),
+    ],
+)
+def test_each_difference_has_its_direction(
+    env: dict[str, str], fleet: str, target: str, running: str, direction: str
+) -> None:
+    key, flags = "VRAM_WEIGHTS_MIB", {**FLAGS, "vram-weights-mib": running}
+    found = _drift.drift({**env, key: fleet}, {**env, key: target}, flags, [])
+    assert directions(found) == {key: direction}
+    says = found["findings"][0]["says"]
+    assert key in says and fleet in says or direction == "target_differs"
+    assert found["running"][key] == running
+
+
+def test_values_are_compared_as_text(env: dict[str, str]) -> None:
+    found = _drift.drift({**env, "VRAM_KV_MIB": "05120"}, env, FLAGS, [])
+    assert directions(found) == {"VRAM_KV_MIB": "fleet_differs"}
+
+
+def test_without_an_env_here_the_host_and_its_process_are_compared(env: dict[str, str]) -> None:
+    assert directions(_drift.drift(None, env, FLAGS, [])) == {}
+    assert directions(_drift.drift(None, {**env, "TP": "4"}, FLAGS, [])) == {"TP": "not_restarted"}
+
+
+def test_a_flag_that_a_process_was_not_given_is_a_difference(env: dict[str, str]) -> None:
+    flags = {name: text for name, text in FLAGS.items() if name != "host-pool-mib"}
+    found = _drift.drift(env, env, flags, [])
+    assert directions(found) == {"HOST_POOL_MIB": "not_restarted"}
+    assert "absent" in found["findings"][0]["says"]
+
+
+def test_the_image_is_no_flag(env: dict[str, str]) -> None:
+    assert directions(_drift.drift({**env, "IMAGE": "x@sha256:0a"}, {**env, "IMAGE": "x@sha256:0a"}, FLAGS, [])) == {}
+    assert directions(_drift.drift({**env, "IMAGE": "y"}, {**env, "IMAGE": "x"}, FLAGS, [])) == {
+        "IMAGE": "fleet_differs"
+    }
+
+
+def test_a_switch_on_record_explains_a_fleet_directory_that_is_behind(example: t.Any, env: dict[str, str]) -> None:
+    new = _files.env_values(example.service, example.new)
+    flags = {**FLAGS, "vram-weights-mib": "25844", "vram-kv-mib": "5119"}
+    record = [example.planned(), example.switched()]
+    found = _drift.drift(env, new, flags, record)
+    assert set(directions(found).values()) == {"fleet_differs"}
+    assert found["explained"] is True
+    assert "25,844 + 5,119" in found["says"]
+
+
+def test_a_record_of_another_pair_explains_nothing(example: t.Any, env: dict[str, str]) -> None:
+    record = [example.planned(), example.switched()]
+    edited = {**env, "VRAM_WEIGHTS_MIB": "24500"}
+    assert _drift.drift(edited, env, FLAGS, record)["explained"] is False
+    rolled = [example.planned(), example.rolled_back()]
+    assert _drift.drift(edited, env, FLAGS, rolled)["explained"] is False
+
+
+def test_the_inventory_is_told_apart_from_drift(example: t.Any, env: dict[str, str]) -> None:
+    found = _drift.drift(env, env, FLAGS, [], {**example.service, "port": 9000})
+    assert found["findings"] == []
+    assert found["notes"] == ["PORT is 8000 in the env and 9000 in the inventory. Changing it is no resize: it stays."]
+
+
+def test_the_running_pair(example: t.Any) -> None:
+    assert _drift.running_pair({"flags": FLAGS}) == example.old
+    assert _drift.running_pair({"flags": {}})["weights_mib"] is None

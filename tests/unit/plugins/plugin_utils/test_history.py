@@ -1,0 +1,143 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the record tells of the pair in force, and where a way back leads."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history
+
+
+def test_no_record_says_nothing(example: t.Any) -> None:
+    assert _history.history([], example.old) == {
+        "made": None,
+        "predictions": [],
+        "failed": [],
+        "stated": False,
+        "outage_seconds": None,
+        "outage_at": None,
+    }
+
+
+def test_the_attempt_that_switched_made_the_pair(example: t.Any) -> None:
+    planned = example.planned()
+    record = [
+        planned,
+        example.switched(),
+        example.verdict("settled_free_mib.card0", "killed", 100.0),
+        example.verdict("settled_free_mib.card0", "held", 215.3),
+    ]
+    told = _history.history(record, example.new)
+    assert told["made"] == planned
+    assert told["outage_seconds"] == 41.2
+    by_id = {item["id"]: item for item in told["predictions"]}
+    # The last verdict counts, and what was not judged is open.
+    assert (by_id["settled_free_mib.card0"]["verdict"], by_id["settled_free_mib.card0"]["measured"]) == ("held", 215.3)
+    assert by_id["prefill_tps"]["verdict"] == "open"
+
+
+def test_numbers_and_texts_of_the_same_pair_are_the_same_pair(example: t.Any) -> None:
+    told = _history.history([example.planned(), example.switched()], {k: str(v) for k, v in example.new.items()})
+    assert told["made"] is not None
+
+
+def test_a_pair_that_somebody_else_made_is_not_explained(example: t.Any) -> None:
+    told = _history.history([example.planned(), example.switched()], {**example.new, "weights_mib": 25000})
+    assert told["made"] is None
+    assert told["predictions"] == []
+
+
+def test_a_rolled_back_attempt_is_told_with_what_was_killed(example: t.Any) -> None:
+    record = [
+        example.planned(),
+        example.rolled_back(),
+        example.verdict("weights_mib", "held", 25844),
+        example.verdict("settled_free_mib.card0", "killed", 149.19),
+    ]
+    told = _history.history(record, example.old)
+    assert told["made"] is None
+    (attempt,) = told["failed"]
+    assert (attempt["to"], attempt["phase"]) == (example.new, "referee")
+    assert [item["id"] for item in attempt["predictions"]] == ["settled_free_mib.card0"]
+    assert told["outage_seconds"] == 80.0
+
+
+def test_a_later_good_attempt_ends_the_story_of_the_failed_ones(example: t.Any) -> None:
+    record = [
+        example.planned("aaaaaaaaaaaa"),
+        example.rolled_back("aaaaaaaaaaaa"),
+        example.planned("bbbbbbbbbbbb"),
+        example.switched("bbbbbbbbbbbb"),
+    ]
+    told = _history.history(record, example.new)
+    assert told["made"]["attempt"] == "bbbbbbbbbbbb"
+    assert told["failed"] == []
+
+
+def test_an_attempt_that_a_probe_undid_is_a_failed_one(example: t.Any) -> None:
+    record = [example.planned(), example.switched(), example.switched(to=example.old), example.rolled_back()]
+    told = _history.history(record, example.old)
+    assert told["made"] is None
+    assert len(told["failed"]) == 1
+
+
+def test_a_plan_that_is_about_to_run_speaks_for_itself(example: t.Any) -> None:
+    making = example.planned(request={"pair": {"weights_mib": 25844}})
+    told = _history.history([], example.old, making)
+    assert told["made"] == making
+    assert told["stated"] is True
+    assert {item["verdict"] for item in told["predictions"]} == {"open"}
+
+
+def test_a_stated_pair_is_known_from_the_record(example: t.Any) -> None:
+    stated = example.planned(request={"pair": {"weights_mib": 25844, "kv_mib": 5119}})
+    assert _history.history([stated, example.switched()], example.new)["stated"] is True
+    assert _history.history([example.planned(), example.switched()], example.new)["stated"] is False
+
+
+def test_previous_is_what_ran_before_the_last_switch(example: t.Any) -> None:
+    planned = example.planned()
+    failed = example.planned("ffffffffffff", to={**example.new, "weights_mib": 20000})
+    record = [planned, example.switched(), failed, example.rolled_back("ffffffffffff")]
+    back = _history.way_back(record, "previous")
+    assert back["to"] == example.old
+    assert back["returns_to"] == planned["id"]
+    assert "24,000 + 5,120" in back["says"]
+
+
+def test_an_id_leads_to_what_ran_after_or_before_that_line(example: t.Any) -> None:
+    planned, switched = example.planned(), example.switched()
+    record = [planned, switched]
+    assert _history.way_back(record, switched["id"])["to"]["weights_mib"] == 25844
+    assert _history.way_back(record, planned["id"])["to"]["weights_mib"] == 24000
+
+
+@pytest.mark.parametrize("to", ["previous", "0123456789ab"])
+def test_an_empty_record_leads_nowhere(to: str) -> None:
+    with pytest.raises(RadianceError) as caught:
+        _history.way_back([], to)
+    assert caught.value.code == "nothing_to_return_to"
+
+
+def test_a_planned_line_gets_the_attempt_of_its_plan(example: t.Any) -> None:
+    first = _history.record_entry({"plan": example.plan, "request": {}}, "planned", "dankserver", "flashnext")
+    again = _history.record_entry({"plan": example.plan, "request": {}}, "planned", "dankserver", "flashnext")
+    other_plan = {**example.plan, "to": example.old}
+    other = _history.record_entry({"plan": other_plan, "request": {}}, "planned", "dankserver", "flashnext")
+    assert first["attempt"] == again["attempt"] != other["attempt"]
+
+
+def test_open_verdicts_leave_no_line(example: t.Any) -> None:
+    verdicts: list[dict[str, t.Any]] = [
+        {"id": "weights_mib", "verdict": "held", "measured": 25844, "says": ""},
+        {"id": "prefill_tps", "verdict": "open", "measured": None, "says": ""},
+    ]
+    probes = {"calibration": None, "boundary": {"verdict": "passed"}, "rates": None}
+    lines = _history.record_entries(verdicts, example.plan["predictions"], probes, "dankserver", "flashnext", "0" * 12)
+    assert [line["kind"] for line in lines] == ["probed", "verdict"]
+    assert lines[1]["prediction"] == "weights_mib"
+    none = _history.record_entries(verdicts, example.plan["predictions"], {}, "dankserver", "flashnext", "0" * 12)
+    assert [line["kind"] for line in none] == ["verdict"]

@@ -1,0 +1,204 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables that a person reads: plan, verdicts, summary. No line is wider than a screen, and no number is missing."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _plan_report, _summary, _verdict_report, _words
+
+
+def about(**changes: t.Any) -> dict[str, t.Any]:
+    return {
+        "host": "dankserver",
+        "service": "flashnext",
+        "outage_seconds": 41.2,
+        "outage_at": "2026-10-13T09:30:00Z",
+        "probes": "quick",
+        "undo": "ansible-playbook playbooks/rollback.yml -l dankserver",
+        "notes": ["a note"],
+        **changes,
+    }
+
+
+def one(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+def test_a_plan_fits_a_screen_and_says_everything(example: t.Any) -> None:
+    lines = _plan_report.plan_report(example.plan, about())
+    assert max(len(line) for line in lines) <= 120
+    assert all(line == line.rstrip() for line in lines)
+    text = one(lines)
+    for said in (
+        "flashnext on dankserver: 24,000 + 5,120 → 25,844 + 5,119 MiB a card",
+        "30,969.05 MiB ± 5.12 a card = 2,058.24 settled free − 209.19 floor + 29,120 pair",
+        f"“{example.line}”",
+        "5,062.06 MiB of the pool's 5,119",
+        "holds pair_within_ceiling",
+        "settled_free_mib.card0 210.12 to 220.36 MiB",
+        "about 41 s, as the restart of 2026-10-13T09:30:00Z took",
+        "728,700 prompt tokens",
+        "ansible-playbook playbooks/rollback.yml -l dankserver",
+        "[-e max_num_seqs=4 -e fill=true]",
+        "A warning of the plan.",
+        "a note",
+    ):
+        assert said in text, said
+
+
+def test_nothing_to_change_says_so_and_announces_no_outage(example: t.Any) -> None:
+    plan = {**example.plan, "from": example.new, "restart": False, "changes": []}
+    text = one(_plan_report.plan_report(plan, about()))
+    assert "nothing to change, 25,844 + 5,119" in text
+    assert "outage" not in text
+    assert "728,700" not in text
+
+
+def test_an_unknown_outage_is_not_a_number(example: t.Any) -> None:
+    text = one(_plan_report.plan_report(example.plan, about(outage_seconds=None, outage_at=None)))
+    assert "no restart of this service is on record" in text
+
+
+def test_no_probes_cost_nothing(example: t.Any) -> None:
+    text = one(_plan_report.plan_report(example.plan, about(probes="none")))
+    assert "none will run" in text
+
+
+def test_a_gate_that_fails_and_one_that_was_accepted_look_different(example: t.Any) -> None:
+    example.plan["gates"][0]["holds"] = False
+    example.plan["gates"][1].update(holds=False, accepted="short chats only")
+    text = one(_plan_report.plan_report(example.plan, about()))
+    assert "FAILS pair_within_ceiling" in text
+    assert "accepted pool_meets_contract" in text
+    assert "short chats only" in text
+
+
+def test_a_change_of_shape_is_shown(example: t.Any) -> None:
+    plan = {**example.plan, "to": {**example.new, "max_num_seqs": 2}}
+    text = one(_plan_report.plan_report(plan, about()))
+    assert "3 x 200,000 tokens, fp8, speculation depth 2 → 2 x 200,000 tokens" in text
+
+
+VERDICTS = [
+    {"id": "weights_mib", "verdict": "held", "measured": 25844, "says": ""},
+    {"id": "settled_free_mib.card0", "verdict": "killed", "measured": 149.19, "says": "The ledger says 149.19 MiB."},
+]
+
+
+def test_predictions_stand_beside_what_was_measured(example: t.Any) -> None:
+    seen = {"to": example.new, "flags": {"vram-weights-mib": "25844"}, "ledger": {}, "probes": {}}
+    text = one(_verdict_report.verdict_report(example.plan["predictions"], VERDICTS, seen))
+    assert "weights_mib 25,844 MiB 25,844 held" in text
+    assert "settled_free_mib.card0 210.12 to 220.36 MiB 149.19 killed The ledger says 149.19 MiB." in text
+    assert "prefill_tps 3,876.10 to 4,115.90 t/s – open" in text
+
+
+def test_the_four_numbers_stand_in_a_row(example: t.Any) -> None:
+    seen = {
+        "to": example.new,
+        "flags": {"vram-weights-mib": "25844", "max-num-seqs": "3", "max-model-len": "200000"},
+        "ledger": {
+            "budget": {"rows": {"vram_weights": {"text": "25.24 GiB"}, "vram_kv": None}},
+            "capacity": {"sequences": 3, "tokens": 200000, "full": True},
+            "sampler": {"rows": 9},
+        },
+        "probes": {
+            "calibration": {"limit": 200000, "chars_per_token": 2.7617, "method": "refusal"},
+            "boundary": {"asked": 3, "retrieved": 3, "overlap": 3, "verdict": "passed", "says": "all of them"},
+        },
+    }
+    rows = {row[0]: row[1:] for row in _verdict_report.four_numbers(seen)}
+    assert rows["weights_mib"] == ["25,844", "25,844", "25.24 GiB", "–"]
+    assert rows["kv_mib"] == ["5,119", "–", "–", "–"]
+    assert rows["max_num_seqs"] == ["3", "3", "3 sequences", "3 of 3 markers, 3 at once"]
+    assert rows["max_model_len"][3] == "200,000 is the limit it refuses with"
+    text = one(_verdict_report.probe_words(seen["probes"]))
+    assert "calibration measured 2.76 characters a token, by refusal" in text
+    assert "boundary passed all of them" in text
+
+
+def test_a_probe_that_measured_nothing_is_not_called_measured() -> None:
+    text = one(_verdict_report.probe_words({"calibration": {"chars_per_token": None, "method": None}}))
+    assert "calibration inconclusive no ratio" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(30969, "30,969"), (30969.05, "30,969.05"), (5119.0, "5,119"), (232558.3, "232,558"), (None, "–"), ("fp8", "fp8")],
+)
+def test_numbers_for_a_person(value: t.Any, text: str) -> None:
+    assert _words.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("result", "task", "word"),
+    [
+        ({"msg": "x", "outcome": "rolled_back", "ledger": {"status": "complete"}}, "", "rolled_back"),
+        ({"msg": "x", "outcome": "failed"}, "", "not_serving"),
+        ({"msg": "x", "outcome": "unchanged", "ledger": {"status": "complete"}}, "", "refused"),
+        ({"msg": "x", "ledger": {"status": "absent"}}, "", "not_serving"),
+        ({"msg": "x"}, "kvfleet.radiance.endpoint : Stop at drift", "drift"),
+        ({"msg": "x", "unreachable": True}, "", "not_reached"),
+        ({"msg": "x"}, "Plan", "refused"),
+    ],
+)
+def test_a_failure_has_one_word(result: dict[str, t.Any], task: str, word: str) -> None:
+    assert _summary.failure(result, task)["word"] == word
+
+
+def test_a_filters_refusal_is_told_without_its_wrapping() -> None:
+    message = "Task failed: Error while resolving value: The filter plugin 'kvfleet.radiance.way_back' failed: No way."
+    assert _summary.failure({"msg": message}) == {"word": "refused", "says": "No way."}
+
+
+def test_a_service_says_what_its_run_came_to(example: t.Any) -> None:
+    run = {"service": example.service, "plan": example.plan, "making": {"id": "x"}, "probes": {}, "failure": None}
+    assert _summary.service_outcome(run)["word"] == "switched"
+    assert _summary.service_outcome({**run, "making": None})["word"] == "unchanged"
+    doubtful = {**run, "probes": {"boundary": {"verdict": "inconclusive", "says": "other traffic"}, "rates": None}}
+    assert _summary.service_outcome(doubtful)["word"] == "inconclusive"
+    assert "other traffic" in _summary.service_outcome(doubtful)["says"]
+    failed = {**run, "failure": {"word": "rolled_back", "says": "short"}}
+    assert _summary.service_outcome(failed) == {"service": "flashnext", "word": "rolled_back", "says": "short"}
+
+
+def test_the_worst_service_is_the_hosts_word() -> None:
+    done = [
+        {"service": "a", "word": "switched", "says": "fine"},
+        {"service": "b", "word": "rolled_back", "says": "short"},
+    ]
+    assert _summary.host_outcome({}, done) == {"word": "rolled_back", "says": "short", "services": done}
+    failed = _summary.host_outcome({"service": {"name": "c"}}, [], {"word": "refused", "says": "no"})
+    assert (failed["word"], failed["services"][0]["service"]) == ("refused", "c")
+
+
+def test_no_further_host_starts_after_a_bad_one() -> None:
+    good = [{"word": "switched"}, {"word": "unchanged"}, {"word": "planned"}]
+    assert _summary.all_good(good) is True
+    assert _summary.all_good([*good, {"word": "inconclusive"}]) is False
+    assert _summary.all_good([*good, None]) is False
+
+
+def test_a_host_that_never_started_was_not_reached() -> None:
+    outcomes = {
+        "a": {"word": "refused", "says": "too much", "services": []},
+        "b": {"word": "planned", "says": "", "services": []},
+    }
+    content = _summary.summary(["a", "b", "c"], outcomes)
+    assert [(line["host"], line["word"]) for line in content["hosts"]] == [
+        ("a", "refused"),
+        ("b", "not_reached"),
+        ("c", "not_reached"),
+    ]
+    assert content["good"] is False
+    assert _summary.summary(["a"], {"a": {"word": "switched", "says": "", "services": []}})["good"] is True
+
+
+def test_the_summary_fits_a_screen() -> None:
+    outcomes = {"dankserver": {"word": "rolled_back", "says": "a long reason " * 30, "services": []}}
+    lines = _summary.summary_report(_summary.summary(["dankserver"], outcomes))
+    assert max(len(line) for line in lines) <= 120
+    assert lines[1].startswith("  dankserver  rolled_back  a long reason")

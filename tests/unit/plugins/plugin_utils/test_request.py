@@ -1,0 +1,114 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a command asks goes before what is declared, and a reviewed plan is exactly what runs."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _request
+
+
+def test_a_service_that_declares_nothing_keeps_its_pair(example: t.Any) -> None:
+    assert _request.pair_request(example.service, {}) == {"pair": "keep"}
+
+
+def test_declared_policy_counts_as_a_request(example: t.Any) -> None:
+    service = {**example.service, "pair": "fill", "max_num_seqs": 4, "reserve_mib": 100, "reserve_reason": "a monitor"}
+    assert _request.pair_request(service, {}) == {
+        "pair": "fill",
+        "shape": {"max_num_seqs": 4},
+        "reserve_mib": 100,
+        "reserve_reason": "a monitor",
+    }
+
+
+def test_a_command_goes_before_a_declaration(example: t.Any) -> None:
+    service = {**example.service, "pair": "fill", "max_num_seqs": 4, "min_gain_mib": 512}
+    options = _request.pair_request(service, {"max_num_seqs": "2", "weights_mib": "06144"})
+    # Text stays the text that it was: the core refuses 06144, and must see it.
+    assert options == {"pair": {"weights_mib": "06144"}, "shape": {"max_num_seqs": "2"}, "min_gain_mib": 512}
+
+
+def test_fill_of_a_command_ignores_the_least_gain(example: t.Any) -> None:
+    options = _request.pair_request({**example.service, "min_gain_mib": 512}, {"fill": "true"})
+    assert options["pair"] == "fill"
+    assert options["min_gain_mib"] == 0
+
+
+def test_a_stated_pair_outlives_a_declared_fill(example: t.Any) -> None:
+    service = {**example.service, "pair": "fill"}
+    assert _request.pair_request(service, {}, stated=True)["pair"] == "keep"
+    assert _request.pair_request(service, {"fill": "yes"}, stated=True)["pair"] == "fill"
+
+
+def test_a_fill_and_a_stated_pair_contradict_each_other(example: t.Any) -> None:
+    with pytest.raises(RadianceError) as caught:
+        _request.pair_request(example.service, {"fill": "true", "kv_mib": "5120"})
+    assert caught.value.code == "request_contradicts_itself"
+
+
+def test_an_applied_env_is_the_request_where_the_command_has_none(example: t.Any) -> None:
+    env = {"VRAM_WEIGHTS_MIB": "24500", "VRAM_KV_MIB": "5120", "MAX_NUM_SEQS": "2", "MODEL": "x"}
+    options = _request.pair_request(example.service, {"max_num_seqs": "1"}, applied=env)
+    assert options == {"pair": {"weights_mib": "24500", "kv_mib": "5120"}, "shape": {"max_num_seqs": "1"}}
+
+
+def test_a_way_back_is_the_whole_request_and_accepts_every_soft_gate(example: t.Any) -> None:
+    back = {"to": example.old, "returns_to": "0" * 12, "says": "returning to 24,000 + 5,120"}
+    options = _request.pair_request({**example.service, "reserve_mib": 300}, {"max_num_seqs": "9"}, back=back)
+    assert options["pair"] == {"weights_mib": 24000, "kv_mib": 5120}
+    assert options["shape"]["max_num_seqs"] == 3
+    assert "reserve_mib" not in options
+    assert {"gate": "pool_meets_contract", "reason": "returning to 24,000 + 5,120"} in options["accept"]
+
+
+@pytest.mark.parametrize(("text", "truth"), [("true", True), ("Yes", True), ("1", True), ("no", False), ("", False)])
+def test_yes_and_no_of_a_command_line(text: str, truth: bool) -> None:
+    assert _request.truth(text, "fill") is truth
+
+
+def test_another_word_is_refused_with_the_text() -> None:
+    with pytest.raises(RadianceError, match="'maybe'"):
+        _request.truth("maybe", "fill")
+
+
+def test_services_by_name(example: t.Any) -> None:
+    services = [example.service, {**example.service, "name": "coder"}]
+    assert [item["name"] for item in _request.chosen(services, "coder")] == ["coder"]
+    assert len(_request.chosen(services, "")) == 2
+    with pytest.raises(RadianceError, match="flashnext, coder"):
+        _request.chosen(services, "other")
+
+
+def test_a_plan_file_is_for_its_hosts_only(example: t.Any) -> None:
+    variables = {
+        "inventory_hostname": "dankserver",
+        "endpoint_planned": [{"service": example.service, "options": {"pair": "fill"}, "plan": example.plan}],
+    }
+    content = _request.plan_file([variables])
+    item = _request.from_plan_file(content, "dankserver", "flashnext")
+    assert item["request"] == {"pair": "fill"}
+    assert item["plan"] == example.plan
+    with pytest.raises(RadianceError, match="flashnext on dankserver, not flashnext on other"):
+        _request.from_plan_file(content, "other", "flashnext")
+
+
+def test_the_same_plan_of_the_same_boot_meets_no_objection(example: t.Any) -> None:
+    assert _request.plan_objection(example.plan, {"plan": dict(example.plan)}) == ""
+    assert _request.plan_objection(example.plan, None) == ""
+
+
+def test_a_plan_of_another_boot_is_stale_and_names_both(example: t.Any) -> None:
+    says = _request.plan_objection(example.plan, {"plan": {**example.plan, "fingerprint": "ffffffffffff"}})
+    assert says.startswith("plan_is_stale:")
+    assert "ffffffffffff" in says and "10644b1004ce" in says
+
+
+def test_an_edited_plan_is_refused_and_the_part_is_named(example: t.Any) -> None:
+    edited = {**example.plan, "to": {**example.new, "weights_mib": 26000}}
+    says = _request.plan_objection(example.plan, {"plan": edited})
+    assert says.startswith("plan_differs:")
+    assert " in to." in says

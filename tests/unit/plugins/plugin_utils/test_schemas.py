@@ -1,0 +1,83 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The schemas hold what this collection itself writes, and name what is off without quoting it."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _request, _schemas
+from ansible_collections.kvfleet.radiance.plugins.test.valid import valid
+
+
+def test_every_line_of_the_record_fits_its_schema(example: t.Any) -> None:
+    lines = [
+        example.planned(),
+        example.switched(),
+        example.rolled_back(),
+        example.verdict("weights_mib", "held", 25844),
+        example.verdict("prefill_tps", "open", None),
+        example.entry("probed", calibration=None, boundary={}, rates=None),
+        example.entry("rollback", to=example.old, returns_to="0" * 12, says="back"),
+    ]
+    assert {line["kind"] for line in lines} == set(_records.FIELDS)
+    for line in lines:
+        assert _schemas.problems(line, "record") == []
+
+
+def test_the_schema_refuses_what_the_plain_checks_refuse(example: t.Any) -> None:
+    good = example.rolled_back()
+    for name in good:
+        broken = {key: value for key, value in good.items() if key != name}
+        assert _schemas.problems(broken, "record") != [], name
+        with pytest.raises(RadianceError):
+            _records.check(broken)
+    assert _schemas.problems({**good, "extra": 1}, "record") != []
+
+
+def test_a_plan_file_fits_its_schema(example: t.Any) -> None:
+    host = {
+        "inventory_hostname": "dankserver",
+        "endpoint_planned": [{"service": example.service, "options": {}, "plan": example.plan}],
+    }
+    content = _request.plan_file([host])
+    assert _schemas.problems(content, "plan-file") == []
+    content["plans"][0].pop("request")
+    assert _schemas.problems(content, "plan-file") == ["at plans/0: missing request"]
+
+
+def test_a_service_fits_its_schema(example: t.Any) -> None:
+    assert _schemas.problems(example.service, "service") == []
+    assert valid(example.service, "service") is True
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"pairs": "fill"}, "unknown pairs"),
+        ({"pair": "most"}, "at pair: must be keep or fill"),
+        ({"name": "a b"}, "at name"),
+        ({"docs": ["readme"]}, "at docs/0"),
+        ({"flags": {"TP": "2"}}, "at flags"),
+        ({"arms": [{"weights_mib": 1}]}, "at arms/0: missing prefill_tps"),
+    ],
+)
+def test_what_is_off_is_named(example: t.Any, change: dict[str, t.Any], said: str) -> None:
+    (problem,) = _schemas.problems({**example.service, **change}, "service")
+    assert said in problem
+
+
+def test_values_are_not_quoted(example: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError) as caught:
+        valid({**example.service, "port": ["sk-secret-value"]}, "service")
+    assert "at port" in str(caught.value)
+    assert "sk-secret-value" not in str(caught.value)
+
+
+def test_a_schema_that_is_not_there_is_named() -> None:
+    with pytest.raises(AnsibleFilterError, match="plan-file"):
+        valid({}, "other")

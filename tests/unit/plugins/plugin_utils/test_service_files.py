@@ -1,0 +1,152 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The env of a pair: its values, its header, the gates that it must pass, and where its files lie."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _history
+
+
+def rendered(example: t.Any, history: dict[str, t.Any] | None = None) -> str:
+    values = _files.env_values(example.service, example.new)
+    told = history or _history.history([], example.new, example.planned())
+    return _env_text.env_text(values, example.service, "dankserver", told)
+
+
+def test_the_values_and_their_order(example: t.Any) -> None:
+    assert list(_files.env_values(example.service, example.new).items()) == [
+        ("VRAM_WEIGHTS_MIB", "25844"),
+        ("VRAM_KV_MIB", "5119"),
+        ("MAX_NUM_SEQS", "3"),
+        ("MAX_MODEL_LEN", "200000"),
+        ("KV_CACHE_DTYPE", "fp8"),
+        ("NUM_SPECULATIVE_TOKENS", "2"),
+        ("MODEL", "/srv/models/next.rad"),
+        ("PORT", "8000"),
+        ("HOST", "127.0.0.1"),
+        ("TP", "2"),
+        ("HOST_POOL_MIB", "16384"),
+    ]
+
+
+def test_a_resize_moves_no_identity(example: t.Any) -> None:
+    in_force = {"MODEL": "/old/model.rad", "PORT": "9000", "TP": "4", "VRAM_KV_MIB": "1"}
+    values = _files.env_values(example.service, example.new, in_force, host_pool_mib="20480")
+    assert (values["MODEL"], values["PORT"], values["TP"]) == ("/old/model.rad", "9000", "4")
+    assert values["VRAM_KV_MIB"] == "5119"
+    assert values["HOST_POOL_MIB"] == "20480"
+    notes = _files.identity_notes(example.service, in_force)
+    assert [note.split()[0] for note in notes] == ["MODEL", "PORT", "TP"]
+
+
+def test_names_of_the_files(example: t.Any) -> None:
+    names = _files.file_names(example.service, "dankserver")
+    assert names["env"] == "scripts/flashnext.env"
+    assert names["serve"] == "scripts/serve-flashnext.sh"
+    assert names["record"] == "records/flashnext.jsonl"
+    per_host = _files.file_names({**example.service, "per_host": True}, "dankserver")
+    assert per_host["env"] == "scripts/flashnext.dankserver.env"
+    mapped = _files.file_names({**example.service, "paths": {"env": "env/fn.env"}}, "dankserver")
+    assert (mapped["env"], mapped["bats"]) == ("env/fn.env", "tests/flashnext.bats")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x.env", "a/../../x.env", ""])
+def test_a_path_stays_in_the_fleet_directory(example: t.Any, path: str) -> None:
+    with pytest.raises(RadianceError) as caught:
+        _files.file_names({**example.service, "paths": {"env": path}}, "dankserver")
+    assert caught.value.code == "path_unfit"
+
+
+def test_the_header_tells_where_the_pair_comes_from(example: t.Any) -> None:
+    text = rendered(example)
+    for said in (
+        "kvfleet.radiance: managed",
+        "policy fill",
+        example.line,
+        "30,969.05 MiB ± 5.12 a card = 2,058.24 settled free − 209.19 floor + 29,120 pair (card 0)",
+        "5,062.06 MiB of the pool's 5,119 = 4,284.67 tokens + 329.39 state + 448.00 checkpoints",
+        "settled_free_mib.card0  210.12 to 220.36 MiB",
+    ):
+        assert said in text
+    assert "VRAM_WEIGHTS_MIB=25844\n" in text
+
+
+def test_the_same_record_gives_the_same_bytes(example: t.Any) -> None:
+    record = [example.planned(), example.switched(), example.verdict("weights_mib", "held", 25844)]
+    first = rendered(example, _history.history(record, example.new))
+    again = rendered(example, _history.history(list(record), {k: str(v) for k, v in example.new.items()}))
+    assert first == again
+    assert "weights_mib 25,844 MiB held, 25,844" in " ".join(first.split())
+
+
+def test_a_killed_prediction_stands_in_the_header(example: t.Any) -> None:
+    record = [
+        example.planned(),
+        example.rolled_back(),
+        example.verdict("settled_free_mib.card0", "killed", 149.19),
+    ]
+    text = rendered(example, _history.history(record, example.old))
+    assert "25,844 + 5,119 MiB was tried and rolled back in phase referee" in text
+    assert "killed, 149.19" in text
+
+
+def test_accepted_gates_and_reserves_stand_there_with_their_reasons(example: t.Any) -> None:
+    plan = example.plan
+    plan["gates"][1].update(holds=False, accepted="short chats only")
+    plan["ceiling"].update(reserve_mib=200, reserve_reason="a monitor on card 0")
+    text = rendered(example, _history.history([], example.new, example.planned()))
+    assert "Accepted: pool_meets_contract: short chats only" in text
+    assert "200 MiB kept as a personal reserve: a monitor on card 0" in text
+
+
+def test_a_backslash_never_ends_a_comment_line(example: t.Any) -> None:
+    example.plan["ceiling"]["lines"] = ["a line that ends in \\"]
+    assert "\\\n" not in rendered(example)
+
+
+def test_a_rendered_env_passes_its_gates(example: t.Any) -> None:
+    assert _files.file_gates(rendered(example), example.new, example.plan) == []
+
+
+def test_another_value_than_the_planned_one_is_found(example: t.Any) -> None:
+    text = rendered(example).replace("VRAM_KV_MIB=5119", "VRAM_KV_MIB=5118")
+    assert any("VRAM_KV_MIB" in said and "5119" in said for said in _files.file_gates(text, example.new, example.plan))
+
+
+def test_a_pair_over_the_ceiling_is_found(example: t.Any) -> None:
+    to = {**example.new, "weights_mib": 26000}
+    text = rendered(example).replace("=25844", "=26000")
+    (said,) = _files.file_gates(text, to, example.plan)
+    assert "31,119" in said and "30,969.05" in said
+
+
+def test_a_reserve_lowers_the_bound(example: t.Any) -> None:
+    example.plan["ceiling"]["reserve_mib"] = 200
+    (said,) = _files.file_gates(rendered(example), example.new, example.plan)
+    assert "30,769.05" in said
+
+
+def test_a_pool_under_the_contract_is_found_unless_it_was_accepted(example: t.Any) -> None:
+    to = {**example.new, "kv_mib": 4000}
+    text = rendered(example).replace("VRAM_KV_MIB=5119", "VRAM_KV_MIB=4000")
+    (said,) = _files.file_gates(text, to, example.plan)
+    assert "4000" in said and "5,062.06" in said
+    example.plan["gates"][1].update(holds=False, accepted="short chats only")
+    assert _files.file_gates(text, to, example.plan) == []
+
+
+def test_a_line_that_reads_differently_elsewhere_is_found(example: t.Any) -> None:
+    text = rendered(example) + "EXTRA='x'\n"
+    (said,) = _files.file_gates(text, example.new, example.plan)
+    assert "quote" in said
+
+
+def test_a_file_without_our_marker_is_found(example: t.Any) -> None:
+    text = "\n".join(line for line in rendered(example).split("\n") if "managed" not in line)
+    assert _files.file_gates(text, example.new, example.plan) == [
+        "the marker of a managed file is not in the rendered env."
+    ]
