@@ -228,7 +228,7 @@ part_rehearsal() {
         echo "no rehearsal tests"
         return "$SKIPPED"
     fi
-    python -m pytest -q tests/rehearsal
+    python -m pytest -q -n 2 --dist loadscope tests/rehearsal
 }
 
 part_mutations() { python tests/mutations.py; }

@@ -1,0 +1,106 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The first hour of an operator, in the order in which it happens: look, be refused, resize, ask again."""
+
+from __future__ import annotations
+
+import json
+
+from rehearsals import Checkout
+
+OLD = {"VRAM_WEIGHTS_MIB": "24000", "VRAM_KV_MIB": "5120"}
+NEW = {"VRAM_WEIGHTS_MIB": "25844", "VRAM_KV_MIB": "5119"}
+
+
+def pair(env: dict[str, str]) -> dict[str, str]:
+    return {key: env[key] for key in OLD}
+
+
+def test_check_mode_shows_the_plan_and_touches_nothing(used: Checkout) -> None:
+    first = used.rehearse("--check", "--diff")
+    assert first.code == 0, first.text
+    assert "30,969" in first.text
+    assert "25,844" in first.text
+    before, boots = used.files(), used.boots()
+    second = used.rehearse("--check", "--diff")
+    assert second.code == 0, second.text
+    assert used.files() == before
+    # One engine was there from the beginning to the end, started by ./rehearse itself on the old pair.
+    assert len(second.pids) == 1
+    assert used.boots() == boots + 1
+    assert pair(used.target_env()) == OLD
+    assert "+VRAM_WEIGHTS_MIB=25844" in second.text
+    assert "-VRAM_WEIGHTS_MIB=24000" in second.text
+    assert used.record() == []
+
+
+def test_a_pair_beyond_the_ceiling_is_refused_before_any_restart(used: Checkout) -> None:
+    before = used.files(own=False)
+    run = used.rehearse("-e", "weights_mib=26000", "-e", "kv_mib=5120")
+    assert run.code != 0
+    for said in ("31,120", "30,969", "25,849", "25,843", "settled at 2.01 GiB free against 209.19 MiB"):
+        assert said in run.words, run.text
+    assert len(run.pids) == 1
+    assert pair(used.target_env()) == OLD
+    assert used.files(own=False) == before
+    assert host_word(used) == "refused"
+
+
+def test_a_first_run_switches_and_proves_it(used: Checkout) -> None:
+    run = used.rehearse()
+    assert run.code == 0, run.text
+    assert run.seconds < 120
+    for said in ("30,969", "2,058", "209.19", "29,120", "switched", "3 of 3"):
+        assert said in run.words, f"{said}: {run.text}"
+    assert pair(used.fleet_env()) == NEW
+    assert pair(used.target_env()) == NEW
+    assert len(run.pids) == 2
+    assert "settled at 215.30 MiB free" in used.log()
+    assert host_word(used) == "switched"
+
+
+def test_every_prediction_has_a_verdict(used: Checkout) -> None:
+    planned = [entry for entry in used.record() if entry["kind"] == "planned"]
+    judged = [entry for entry in used.record() if entry["kind"] == "verdict"]
+    predicted = {item["id"] for item in planned[-1]["plan"]["predictions"]}
+    verdicts = {entry["prediction"]: entry["verdict"] for entry in judged}
+    assert predicted
+    assert set(verdicts) == predicted
+    assert set(verdicts.values()) == {"held"}
+
+
+def test_the_record_tells_the_resize(used: Checkout) -> None:
+    kinds = used.kinds()
+    assert kinds[:2] == ["planned", "switched"]
+    assert kinds.count("probed") == 1
+    entries = used.record()
+    assert [entry["to"] for entry in entries if entry["kind"] == "switched"][0]["weights_mib"] == 25844
+    probed = [entry for entry in entries if entry["kind"] == "probed"][0]
+    assert probed["boundary"]["retrieved"] == 3
+    assert probed["boundary"]["overlap"] == 3
+    assert probed["rates"]["verdict"] == "passed"
+
+
+def test_a_second_run_changes_nothing(used: Checkout) -> None:
+    before, record = used.files(own=False), used.one("target/.kvfleet/flashnext/records.jsonl").read_bytes()
+    run = used.rehearse()
+    assert run.code == 0, run.text
+    assert "unchanged" in run.text
+    assert len(run.pids) == 1
+    assert used.files(own=False) == before
+    assert used.one("target/.kvfleet/flashnext/records.jsonl").read_bytes() == record
+    assert host_word(used) == "unchanged"
+
+
+def test_check_mode_after_it_has_nothing_to_show(used: Checkout) -> None:
+    before = used.files()
+    run = used.rehearse("--check", "--diff")
+    assert run.code == 0, run.text
+    assert "+VRAM_WEIGHTS_MIB" not in run.text
+    assert used.files() == before
+
+
+def host_word(checkout: Checkout) -> str:
+    """The word of the only host in summary.json."""
+    (line,) = json.loads(checkout.one("fleet/.kvfleet/summary.json").read_text())["hosts"]
+    return str(line["word"])
