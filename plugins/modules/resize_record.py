@@ -116,13 +116,11 @@ def main() -> None:
         )
     for report in reports:
         module.warn(f"{path}: {report}")
-    lines = "".join(_records.canonical(value) + "\n" for value in new)
-    module.exit_json(
-        changed=bool(new),
-        added=len(new),
-        entries=present,
-        diff={"before": "", "after": lines, "before_header": path, "after_header": path} if new else {},
-    )
+    result = {"changed": bool(new), "added": len(new), "entries": present}
+    if new and module._diff:
+        lines = "".join(_records.canonical(value) + "\n" for value in new)
+        result["diff"] = {"before": "", "after": lines, "before_header": path, "after_header": path}
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":
