@@ -103,8 +103,7 @@ def read(body: Any, *, chat: bool, flags: Flags, context: int, tokenizer: Tokeni
         raise ApiError(
             400,
             f"{field}: {longest} prompt tokens does not fit the {context} token context, which leaves nothing to "
-            "generate "
-            f"into; shorten the prompt by at least {longest - context + 1} tokens",
+            f"generate into; shorten the prompt by at least {longest - context + 1} tokens",
             code="context_length_exceeded",
             param=field,
         )

@@ -45,10 +45,9 @@ class Head(Part):
         ignored = [index for index in everything if index not in used]
         if ignored:
             self._log.warn(
-                f"device: using {len(used)} of {len(gpus)} [{listed(used)}], ignoring [{listed(ignored)}]: "
-                "integrated graphics beside a discrete card, or a different architecture from the first card used, "
-                "and a rank placed on one runs slowly and wrongly. ROCR_VISIBLE_DEVICES chooses the devices "
-                "explicitly"
+                f"device: using {len(used)} of {len(gpus)} [{listed(used)}], ignoring [{listed(ignored)}]: integrated "
+                "graphics beside a discrete card, or a different architecture from the first card used, and a rank "
+                "placed on one runs slowly and wrongly. ROCR_VISIBLE_DEVICES chooses the devices explicitly"
             )
         tp = self._machine.tp
         if tp > len(used):

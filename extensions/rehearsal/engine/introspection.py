@@ -199,7 +199,6 @@ class Introspection:
         staged = steps * self._machine.slots[0].pool // 100
         moved = staged * expert_slots.mean_slot(self._machine.world, self._machine.tp) / (1024 * MIB)
         return (
-            f"mover: {steps * self._machine.world.layers} dispatches, {steps} promotions, {steps} demotions, "
-            f"{staged} staged "
-            f"({moved:.2f} GiB h2d, {0.0:.2f} GiB d2h)"
+            f"mover: {steps * self._machine.world.layers} dispatches, {steps} promotions, {steps} demotions, {staged} "
+            f"staged ({moved:.2f} GiB h2d, {0.0:.2f} GiB d2h)"
         )

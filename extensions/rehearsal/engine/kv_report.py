@@ -77,11 +77,10 @@ def one_request(machine: Machine) -> str | None:
         return None
     more = -(-int((context - tokens) * machine.kv.token_bytes) // MIB)
     return (
-        f"kv group '{machine.kv.groups[0].name}' holds {tokens} tokens but the context limit is {context}: ONE "
-        f"request longer than {tokens} tokens is accepted by the API and then refused as too large to ever fit -- "
-        f"this is a hard limit, not a backing ratio. Raise --expert-vs-cache-ratio toward the cache (about {more} "
-        "MiB more for the whole context), halve the cost a token with --kv-cache-dtype fp8, or lower "
-        f"--max-model-len to {tokens}."
+        f"kv group '{machine.kv.groups[0].name}' holds {tokens} tokens but the context limit is {context}: ONE request "
+        f"longer than {tokens} tokens is accepted by the API and then refused as too large to ever fit -- this is a "
+        f"hard limit, not a backing ratio. Raise --expert-vs-cache-ratio toward the cache (about {more} MiB more for "
+        f"the whole context), halve the cost a token with --kv-cache-dtype fp8, or lower --max-model-len to {tokens}."
     )
 
 

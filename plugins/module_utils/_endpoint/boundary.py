@@ -76,8 +76,8 @@ def plan_boundary(facts: Facts, settings: Settings) -> tuple[int, int, int]:
         raise RadianceError(f"The endpoint does not say its {unknown}.", code="shape_unknown")
     if facts.max_num_seqs is not None and sequences > facts.max_num_seqs:
         raise Inconclusive(
-            f"sequences: {sequences:,} asked, and the endpoint runs {facts.max_num_seqs:,} at a time;"
-            " the rest would queue and prove nothing"
+            f"sequences: {sequences:,} asked, and the endpoint runs {facts.max_num_seqs:,} at a time; the rest would "
+            "queue and prove nothing"
         )
     if facts.max_model_len is not None and window > facts.max_model_len:
         raise Inconclusive(
@@ -90,8 +90,8 @@ def plan_boundary(facts: Facts, settings: Settings) -> tuple[int, int, int]:
     generate = settings.generate_tokens or boundary_generate_tokens(sequences, window, chunk, depth)
     if generate >= window:
         raise RadianceError(
-            f"generate_tokens: {generate:,} leaves no room for a prompt in a window of {window:,} tokens."
-            f" State less than {window:,}.",
+            f"generate_tokens: {generate:,} leaves no room for a prompt in a window of {window:,} tokens. State less "
+            f"than {window:,}.",
             code="window_too_small",
         )
     return sequences, window, generate
@@ -156,8 +156,8 @@ def judge(
     unclear += [] if short else _short_of_overlap(plan, overlap, said, witness)
     verdict = "failed" if failed else "inconclusive" if unclear else "passed"
     says = (
-        f"{retrieved:,} of {plan.sequences:,} markers came back and {overlap:,} sequences of about"
-        f" {plan.prompt_tokens:,} tokens held the pool at the same time"
+        f"{retrieved:,} of {plan.sequences:,} markers came back and {overlap:,} sequences of about "
+        f"{plan.prompt_tokens:,} tokens held the pool at the same time"
     )
     return {
         "asked": plan.sequences,

@@ -123,8 +123,8 @@ def recall_prompt(code_word: str, chars: int, seed: int) -> Prompt:
     """A prompt whose first word is the marker and whose end asks for it."""
     return Prompt(
         f"{code_word} is the code word of this document. Remember the code word. The document follows. ",
-        " This is the end of the document. Return the code word that stands at its very beginning,"
-        " first and by itself. The code word of this document is",
+        " This is the end of the document. Return the code word that stands at its very beginning, first and by "
+        "itself. The code word of this document is",
         chars,
         seed,
     )

@@ -43,8 +43,8 @@ def refuse_key(status: int | None) -> None:
     """Raise RadianceError ``wrong_key`` for 401 and 403."""
     if status in (401, 403):
         raise RadianceError(
-            f"The endpoint refuses the key ({status}). Give the key that the engine was started with"
-            " in api_key or api_key_file.",
+            f"The endpoint refuses the key ({status}). Give the key that the engine was started with in api_key or "
+            "api_key_file.",
             code="wrong_key",
         )
 
@@ -60,8 +60,8 @@ def read_facts(client: Client, model: str | None, timeout: float) -> Facts:
     served = _names(models.json()) if models.ok else []
     if model is not None and served and model not in served:
         raise RadianceError(
-            f"The endpoint serves {', '.join(served)}, not the model {model!r} that was asked for."
-            " Leave model out to take what it serves.",
+            f"The endpoint serves {', '.join(served)}, not the model {model!r} that was asked for. Leave model out to "
+            "take what it serves.",
             code="model_unknown",
         )
     info = _ask(client, "/server_info")

@@ -66,8 +66,8 @@ def read_key(api_key: str | None, api_key_file: str | None) -> str | None:
         return None
     if len(key) < _LEAST_KEY or key.isdigit():
         raise RadianceError(
-            f"{source}: a key shorter than {_LEAST_KEY} characters or all digits cannot be kept out of a result without"
-            " mangling equal numbers in it. Start the engine with a longer key that has letters.",
+            f"{source}: a key shorter than {_LEAST_KEY} characters or all digits cannot be kept out of a result "
+            "without mangling equal numbers in it. Start the engine with a longer key that has letters.",
             code="key_unusable",
         )
     if not all("!" <= character <= "~" for character in key):
@@ -110,8 +110,8 @@ def _ratio(value: float | None) -> float | None:
         return None
     if not (math.isfinite(value) and 1.0 < value <= 20.0):
         raise RadianceError(
-            f"chars_per_token is {value!r}, and text has more than 1 and at most 20 characters a token."
-            " Take it from token_calibration_info, or leave it out.",
+            f"chars_per_token is {value!r}, and text has more than 1 and at most 20 characters a token. Take it from "
+            "token_calibration_info, or leave it out.",
             code="option_out_of_range",
         )
     return value

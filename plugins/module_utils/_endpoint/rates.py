@@ -169,8 +169,8 @@ def probe(settings: Settings) -> dict[str, t.Any]:
         window = facts.max_model_len
         if window is not None and prompt_tokens + generate_tokens > window:
             raise Inconclusive(
-                f"prompt_tokens: {prompt_tokens:,} and {generate_tokens:,} to generate do not fit the {window:,} token"
-                " window that the endpoint serves"
+                f"prompt_tokens: {prompt_tokens:,} and {generate_tokens:,} to generate do not fit the {window:,} token "
+                "window that the endpoint serves"
             )
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
         ratio = settings.chars_per_token

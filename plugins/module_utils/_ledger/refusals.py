@@ -222,9 +222,8 @@ _FORMS: tuple[_Form, ...] = (
             rf"after the fixed linear/conv costs of {_S}"
         ),
         lambda found: (
-            f"A KV pool of {found.group(2)} leaves the group '{found.group(1)[:60]}' 0 blocks "
-            f"({found.group(3)} a page) after its fixed costs of {found.group(4)}. "
-            f"Raise --vram-kv-mib, or lower --max-num-seqs."
+            f"A KV pool of {found.group(2)} leaves the group '{found.group(1)[:60]}' 0 blocks ({found.group(3)} a "
+            f"page) after its fixed costs of {found.group(4)}. Raise --vram-kv-mib, or lower --max-num-seqs."
         ),
     ),
     _Form(

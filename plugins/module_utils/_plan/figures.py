@@ -160,11 +160,9 @@ def _with_model(base: Figures | None, model: KvModel, ledger: Ledger, wanted: Sh
     if base is None and None in model:
         arch = (ledger.get("model") or {}).get("arch")
         raise RadianceError(
-            f"The KV figures of {wanted.kv_cache_dtype} at speculation depth {wanted.num_speculative_tokens} "
-            "are not known "
-            f"for the architecture {arch or '(not printed)'}: this boot's own KV plan is for the shape that "
-            "runs. State them under "
-            "kv_model: rate_bytes_per_token, state_mib_per_sequence and checkpoint_mib.",
+            f"The KV figures of {wanted.kv_cache_dtype} at speculation depth {wanted.num_speculative_tokens} are not "
+            f"known for the architecture {arch or '(not printed)'}: this boot's own KV plan is for the shape that "
+            "runs. State them under kv_model: rate_bytes_per_token, state_mib_per_sequence and checkpoint_mib.",
             code="kv_figures_unknown",
         )
     figures = base or Figures((), (), 0, 0.0, 0.0, "kv_model", ())

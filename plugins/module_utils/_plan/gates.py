@@ -169,9 +169,8 @@ def _pair_within_ceiling(s: Situation) -> Finding | None:
         fits = int(limit - s.pair[1])
         clear = s.ceiling.sure_limit_mib() - int(s.pair[1])
         says = (
-            f"Asked {number(asked)} MiB ({_pair_text(s.pair)}), ceiling {mib(card.mib)} ± "
-            f"{card.plus_minus_mib:g} on card "
-            f"{card.card}{reserve}: {mib(asked - limit)} too much. "
+            f"Asked {number(asked)} MiB ({_pair_text(s.pair)}), ceiling {mib(card.mib)} ± {card.plus_minus_mib:g} on "
+            f"card {card.card}{reserve}: {mib(asked - limit)} too much. "
             + (
                 f"With this pool the largest slab that fits is {number(fits)} MiB, and {number(clear)} MiB is "
                 "clear of the rounding."
@@ -218,9 +217,8 @@ def _pool_meets_contract(s: Situation) -> Finding | None:
     says = says[0].upper() + says[1:]
     if not holds:
         says += (
-            f" It is {mib(needed - pool)} short. This pool holds "
-            f"{largest_context(s.figures, pool, s.shape):,} tokens for "
-            f"{s.shape.max_num_seqs:,} sequences, or {most_sequences(s.figures, pool, s.shape):,} sequences of "
+            f" It is {mib(needed - pool)} short. This pool holds {largest_context(s.figures, pool, s.shape):,} tokens "
+            f"for {s.shape.max_num_seqs:,} sequences, or {most_sequences(s.figures, pool, s.shape):,} sequences of "
             f"{s.shape.max_model_len:,} tokens; the shape asked needs a pool of {number(_up(needed))} MiB."
         )
     worse = True
@@ -265,9 +263,8 @@ def _chunk_within_interval(s: Situation) -> Finding | str:
     says = f"Prefill chunks of {tokens:,} tokens stay within the checkpoint interval."
     if not holds:
         says = (
-            f"Prefill chunks are cut to {tokens:,} tokens by the checkpoint interval, so a larger step budget "
-            "only costs "
-            "arena. Lower --max-num-batched-tokens to it, or raise --checkpoint-interval."
+            f"Prefill chunks are cut to {tokens:,} tokens by the checkpoint interval, so a larger step budget only "
+            "costs arena. Lower --max-num-batched-tokens to it, or raise --checkpoint-interval."
         )
     source = f"chunk geometry: prefill chunks of at most {tokens}" + (
         "" if holds else " (the checkpoint interval, not the budget)"

@@ -100,8 +100,7 @@ def _of_series(
     if not slabs[0] <= weights_mib <= slabs[-1]:
         says = (
             f"A slab of {mib(weights_mib)} is outside the measured arms, {mib(slabs[0])} to "
-            f"{mib(slabs[-1])}{where}{note}: "
-            "prefill is not predicted there."
+            f"{mib(slabs[-1])}{where}{note}: prefill is not predicted there."
         )
         return Law("outside", None, says, prompt_tokens, stack)
     high = next(slab for slab in slabs if slab >= weights_mib)

@@ -100,9 +100,7 @@ def _does_not_fit(figures: Figures, shape: Shape, pool: int, limit: int, base: S
     beside = max(0.0, limit - base.running.weights.mib - figures.alignment_mib)
     return (
         f"{shape.max_num_seqs:,} sequences of {shape.max_model_len:,} tokens ({shape.kv_cache_dtype}) need a pool of "
-        f"{mib(pool)}, and the pair together can have {mib(limit)}, from {base.ceiling.surest.line!r}. Beside "
-        "the slab that "
-        f"runs the pool can back {largest_context(figures, beside, shape):,} tokens for "
-        f"{shape.max_num_seqs:,} sequences, or "
-        f"{most_sequences(figures, beside, shape):,} sequences of {shape.max_model_len:,} tokens."
+        f"{mib(pool)}, and the pair together can have {mib(limit)}, from {base.ceiling.surest.line!r}. Beside the slab "
+        f"that runs the pool can back {largest_context(figures, beside, shape):,} tokens for {shape.max_num_seqs:,} "
+        f"sequences, or {most_sequences(figures, beside, shape):,} sequences of {shape.max_model_len:,} tokens."
     )

@@ -71,9 +71,8 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any]) -> Json:
     changes = _changes(candidate, stack)
     if changes and choice.pair == (running.weights.mib, running.kv.mib) and not running.exact:
         raise RadianceError(
-            f"The running pair is only known as printed, {running.weights.text} + {running.kv.text}, and a "
-            "restart needs whole "
-            "MiB. State running.weights_mib and running.kv_mib, or plan with pair: fill.",
+            f"The running pair is only known as printed, {running.weights.text} + {running.kv.text}, and a restart "
+            "needs whole MiB. State running.weights_mib and running.kv_mib, or plan with pair: fill.",
             code="pair_not_exact",
         )
     verdict = judge(candidate, restart=bool(changes))
@@ -161,9 +160,9 @@ class _Stack:
                 said.append(f"{name} {asked} could not be compared with what runs: the ledger does not tell it.")
         if self.changes:
             said.append(
-                f"The stack changes ({', '.join(self.changes)}): this ledger is evidence of another stack. "
-                "Its ceiling, its "
-                f"contract and its slots may not carry over, and {', '.join(MEASURED_QUANTITIES)} are not predicted."
+                f"The stack changes ({', '.join(self.changes)}): this ledger is evidence of another stack. Its "
+                f"ceiling, its contract and its slots may not carry over, and {', '.join(MEASURED_QUANTITIES)} are not "
+                "predicted."
             )
         if "expert-vs-cache-ratio" in self.flags and at_least(self.version, (1, 1)):
             said.append(f"--expert-vs-cache-ratio is gone since engine 1.1 and must not be passed to {self.version}.")
@@ -242,11 +241,10 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
     for prediction in free:
         if prediction["card"] in without_region and prediction["low"] < CLEAN_FREE_MIB:
             said.append(
-                f"Card {prediction['card']} may settle at {mib(max(0.0, prediction['low']))} free, and this "
-                "engine prints no static "
-                "region: a public sweep of an expert-offload engine on such a card found wrong answers after "
-                "long prompts at "
-                f"122 MiB and clean ones from {CLEAN_FREE_MIB} MiB. reserve_mib keeps more free."
+                f"Card {prediction['card']} may settle at {mib(max(0.0, prediction['low']))} free, and this engine "
+                "prints no static region: a public sweep of an expert-offload engine on such a card found wrong "
+                f"answers after long prompts at 122 MiB and clean ones from {CLEAN_FREE_MIB} MiB. reserve_mib keeps "
+                "more free."
             )
     if restart and candidate.pair is not None:
         filled = filled_present(candidate)

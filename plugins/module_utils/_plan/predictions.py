@@ -174,7 +174,6 @@ def _lendable(s: Situation, pool_mib: float) -> t.Iterator[Json]:
         max(0, int(min(printed) * factor - widen)),
         int(max(printed) * factor + widen),
         "slots",
-        f"mover: {', '.join(number(slots) for slots in printed)} slots can be lent out of the KV cache now, "
-        "times the part of the "
-        f"pool that holds tokens: {mib(becomes)} over {mib(was)}",
+        f"mover: {', '.join(number(slots) for slots in printed)} slots can be lent out of the KV cache now, times the "
+        f"part of the pool that holds tokens: {mib(becomes)} over {mib(was)}",
     )

@@ -67,9 +67,8 @@ def rank_slots(ledger: Ledger, weights: Size) -> list[RankSlots]:
         if used <= rounding:
             continue
         line = (
-            f"mover: {slots} slab slots ({row.get('shadow_slots') or 0} shadow), {row['pool_slots']} pinned "
-            "pool slots, "
-            f"{static.text} static vram"
+            f"mover: {slots} slab slots ({row.get('shadow_slots') or 0} shadow), {row['pool_slots']} pinned pool "
+            f"slots, {static.text} static vram"
         )
         mean = ((used - rounding) / slots, used / slots, (used + rounding) / slots)
         ranks.append(RankSlots(int(row["rank"]), slots, int(row["pool_slots"]), mean, line))
