@@ -19,7 +19,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import Shape
 
 DEFAULT_CHECKPOINT_SLOTS = 8
-VMEM_GRANULE = 2 * 1024 * 1024
+_VMEM_GRANULE = 2 * 1024 * 1024
 _BYTES_PER_ELEMENT = {"fp8": 1, "bf16": 2}
 
 
@@ -53,7 +53,6 @@ def kv_groups(arch: str | None, tp: int, shape: Shape) -> list[ArchitectureGroup
     ]
 
 
-def checkpoint_stride_bytes(groups: t.Sequence[ArchitectureGroup]) -> int:
+def checkpoint_stride_bytes(snapshot: float) -> float:
     """One snapshot of every stateful group, aligned to the driver's 2 MiB granule (engine: ``stride``)."""
-    snapshot = sum(group.state_bytes for group in groups)
-    return math.ceil(snapshot / VMEM_GRANULE) * VMEM_GRANULE
+    return float(math.ceil(snapshot / _VMEM_GRANULE) * _VMEM_GRANULE)

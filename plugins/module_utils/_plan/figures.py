@@ -7,7 +7,6 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
-import math
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
@@ -111,7 +110,7 @@ def _from_architecture(groups: t.Sequence[ArchitectureGroup], line: str) -> Figu
         tuple(StateGroup(float(group.state_bytes), group.copies) for group in groups if group.state_bytes),
         DEFAULT_CHECKPOINT_SLOTS,
         0.0,
-        float(checkpoint_stride_bytes(groups)),
+        checkpoint_stride_bytes(sum(group.state_bytes for group in groups)),
         "architecture",
         (line,),
     )
@@ -120,40 +119,39 @@ def _from_architecture(groups: t.Sequence[ArchitectureGroup], line: str) -> Figu
 def _with_checkpoints(
     base: Figures, ledger: Ledger, deployed: str | None, stated: bool, warnings: list[str]
 ) -> Figures:
-    """Checkpoint slots and stride: printed ones first; none where a release from 1.1 keeps them in host memory."""
-    printed = (ledger.get("kv") or {}).get("checkpoints")
+    """Checkpoint slots and stride: printed ones first; none where a release from 1.1 keeps them in host memory.
+
+    The engine prints no row where ``--checkpoint-slots`` is 0, so what is not printed is asked of the command line.
+    """
+    printed = (ledger.get("kv") or {}).get("checkpoints") or {}
+    silent = printed.get("slots") is None or printed.get("each") is None
     version = deployed or (ledger.get("engine") or {}).get("version")
-    if at_least(version, HOST_CHECKPOINTS_FROM) and (deployed is not None or printed is None):
+    none = base._replace(checkpoint_slots=0, checkpoint_bytes=0.0, stride_bytes=0.0)
+    if at_least(version, HOST_CHECKPOINTS_FROM) and (deployed is not None or silent):
         if not stated:
             warnings.append(
                 f"Engine {version} keeps checkpoints in pinned host memory and the boot does not say otherwise: "
                 "the contract counts 0 MiB for them."
             )
-        return base._replace(checkpoint_slots=0, checkpoint_bytes=0.0, stride_bytes=0.0)
-    if printed is not None:
+        return none
+    if not silent:
         slots, each = int(printed["slots"]), size_from_dict(printed["each"])
         stride = base.stride_bytes or float(round(each.mib * MIB))
-        line = f"checkpoints linear {slots} slots x {each.text}"
+        lines = (*base.lines, f"checkpoints linear {slots} slots x {each.text}")
         return base._replace(
-            checkpoint_slots=slots,
-            checkpoint_bytes=slots * stride,
-            stride_bytes=stride if slots else 0.0,
-            lines=(*base.lines, line),
+            checkpoint_slots=slots, checkpoint_bytes=slots * stride, stride_bytes=stride if slots else 0.0, lines=lines
         )
-    if not base.states:
-        return base._replace(checkpoint_slots=0, checkpoint_bytes=0.0, stride_bytes=0.0)
-    snapshot = sum(group.state_bytes for group in base.states)
-    stride = float(math.ceil(snapshot / (2 * MIB)) * 2 * MIB)
+    flag = (ledger.get("flags") or {}).get("checkpoint-slots", "")
+    slots = int(flag) if flag.isdecimal() else DEFAULT_CHECKPOINT_SLOTS
+    if not base.states or not slots:
+        return none
+    stride = checkpoint_stride_bytes(sum(group.state_bytes for group in base.states))
     if not stated:
+        whence = f"--checkpoint-slots {slots}" if flag.isdecimal() else f"the engine's default of {slots}"
         warnings.append(
-            f"The boot does not print its checkpoint slots: the contract counts the engine's default of "
-            f"{DEFAULT_CHECKPOINT_SLOTS} of {stride / MIB:.2f} MiB."
+            f"The boot does not print its checkpoint slots: the contract counts {whence} of {stride / MIB:.2f} MiB."
         )
-    return base._replace(
-        checkpoint_slots=DEFAULT_CHECKPOINT_SLOTS,
-        checkpoint_bytes=DEFAULT_CHECKPOINT_SLOTS * stride,
-        stride_bytes=stride,
-    )
+    return base._replace(checkpoint_slots=slots, checkpoint_bytes=slots * stride, stride_bytes=stride)
 
 
 def _with_model(base: Figures | None, model: KvModel, ledger: Ledger, wanted: Shape) -> Figures:

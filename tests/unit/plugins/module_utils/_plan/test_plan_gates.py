@@ -15,6 +15,9 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.
     size,
 )
 
+# As a ledger carries them where the boot has no such row.
+UNPRINTED_CHECKPOINTS = {"slots": None, "each": None, "size": None}
+
 
 def refusal(boot, request):
     with pytest.raises(RadianceError) as refused:
@@ -238,8 +241,26 @@ def test_from_1_1_checkpoints_are_not_on_the_card_and_the_ratio_is_gone():
     assert any("0 MiB" in warning and "1.1.1" in warning for warning in plan["warnings"])
     assert any("--expert-vs-cache-ratio" in warning for warning in plan["warnings"])
     silent = ledger(engine={"version": "1.2.3", "version_from": "endpoint"})
-    silent["kv"]["checkpoints"] = None
+    silent["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
     assert make_plan(silent, {})["contract"]["checkpoint_mib"] == 0
+
+
+def test_checkpoints_that_the_boot_does_not_print_are_those_of_the_command_line():
+    none = ledger(flags={"checkpoint-slots": "0"})
+    none["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
+    plan = make_plan(none, {})
+    assert plan["contract"]["checkpoint_mib"] == 0
+    assert not [warning for warning in plan["warnings"] if "checkpoint" in warning]
+    four = ledger(flags={"checkpoint-slots": "4"})
+    four["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
+    plan = make_plan(four, {})
+    assert plan["contract"]["checkpoint_mib"] == 224
+    assert any("--checkpoint-slots 4 of 56.00 MiB" in warning for warning in plan["warnings"])
+    unsaid = ledger()
+    unsaid["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
+    plan = make_plan(unsaid, {})
+    assert plan["contract"]["checkpoint_mib"] == 448
+    assert any("the engine's default of 8 of 56.00 MiB" in warning for warning in plan["warnings"])
 
 
 def test_an_unknown_architecture_needs_a_kv_model_for_another_dtype():
