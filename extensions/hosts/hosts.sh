@@ -82,6 +82,16 @@ build() {
     [[ -s $tarball ]] || make_tarball "$tarball"
     podman import --quiet --change 'CMD ["/usr/local/sbin/host-init"]' --change 'STOPSIGNAL SIGRTMIN+3' "$tarball" "$name" >/dev/null
     exec 9>&-
+    drop_images "$name"
+}
+
+# drop_images [KEPT]: removes the images that no host uses, but KEPT.
+drop_images() {
+    local name names
+    mapfile -t names < <(podman images --format '{{.Repository}}:{{.Tag}}' --filter reference='localhost/kvfleet-host')
+    for name in "${names[@]}"; do
+        [[ $name == "${1:-}" ]] || podman rmi "$name" >/dev/null 2>&1 || printf 'hosts.sh: %s is in use\n' "$name" >&2
+    done
 }
 
 make_tarball() {
@@ -158,6 +168,9 @@ await() {
     }
     printf '[127.0.0.1]:%s %s\n' "$(port "$name")" "$(podman exec "$box" cut -d' ' -f1,2 /etc/ssh/ssh_host_ed25519_key.pub)" >>"$state/known_hosts"
     if [[ ${scopes[$name]} == user ]]; then
+        # podman 4.3 takes each v1 hierarchy of the machine for a group that the user has to own, and moves itself out of
+        # the user's unit where he does not: the unit's journal would lose the engine's log.
+        podman exec "$box" chown "$user" /sys/fs/cgroup
         podman exec "$box" loginctl enable-linger "$user"
         until_true 30 podman exec "$box" systemctl is-active user@1000.service || fail "$name did not start the systemd of $user within 30 s"
     fi
@@ -229,8 +242,7 @@ down() {
     ((${#boxes[@]} == 0)) || podman rm --force --time 0 --volumes "${boxes[@]}" >/dev/null
     rm -rf "$state"
     if [[ ${1:-} == --purge ]]; then
-        mapfile -t boxes < <(podman images --quiet --filter reference='localhost/kvfleet-host' | sort -u)
-        ((${#boxes[@]} == 0)) || podman rmi --force "${boxes[@]}" >/dev/null
+        drop_images
         rm -rf "$cache"
     fi
 }
