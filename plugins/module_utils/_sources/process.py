@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The live process that a pid file names: its command line, its start, and whether it is still the same one."""
+"""Processes: the live one that a pid file names with its command line, and whether one is still the same."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 
 _PID = re.compile(r"^[1-9][0-9]{0,9}$")
 _SHORT_OPTION = re.compile(r"^-[A-Za-z]")
+_ENDED = (b"Z", b"X", b"x")
 
 
 class Process(t.NamedTuple):
@@ -38,13 +39,13 @@ def running(pid_file: str, log_path: str | None = None) -> Process | None:
     if pid is None:
         return None
     try:
-        ticks = _start_ticks(pid)
-        if ticks is None:
+        state, ticks = _stat(pid)
+        if state in _ENDED:
             return None
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             raw = file.read()
         ours = log_path is None or _stderr_is(pid, log_path)
-        if _start_ticks(pid) != ticks:
+        if _stat(pid)[1] != ticks:
             return None
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -57,7 +58,9 @@ def running(pid_file: str, log_path: str | None = None) -> Process | None:
     argv = [part.decode("utf-8", "replace") for part in raw.split(b"\0")[:-1]]
     if not argv or not ours:
         return None
-    return Process(pid, argv, _started_at(ticks), ticks, flags_of(argv))
+    started = datetime.datetime.fromtimestamp(began(ticks), tz=datetime.timezone.utc)
+    started_at = started.strftime("%Y-%m-%dT%H:%M:%S.") + f"{started.microsecond // 10000:02d}Z"
+    return Process(pid, argv, started_at, ticks, flags_of(argv))
 
 
 def _read_pid(pid_file: str) -> int | None:
@@ -82,13 +85,39 @@ def _read_pid(pid_file: str) -> int | None:
     return int(text)
 
 
-def _start_ticks(pid: int) -> int | None:
-    """Field 22 of /proc/PID/stat (see proc(5)), or None for a zombie. The name before it may hold any character."""
+def _stat(pid: int) -> tuple[bytes, int]:
+    """State and start ticks: fields 3 and 22 of /proc/PID/stat, see proc(5). Raises OSError where there is none."""
     with open(f"/proc/{pid}/stat", "rb") as file:
+        # The name before them stands in brackets and may hold anything, brackets included.
         fields = file.read().rpartition(b")")[2].split()
-    if len(fields) < 20 or fields[0] in (b"Z", b"X", b"x"):
+    return fields[0], int(fields[19])
+
+
+def start_ticks(pid: int) -> int | None:
+    """When the process began, in clock ticks since the machine did; None when there is no such process."""
+    try:
+        return _stat(pid)[1]
+    except OSError:
         return None
-    return int(fields[19])
+
+
+def alive(pid: int, ticks: int) -> bool:
+    """Whether this very process still runs: not a zombie, not another one that was given the same pid."""
+    try:
+        state, found = _stat(pid)
+    except OSError:
+        return False
+    return state not in _ENDED and found == ticks
+
+
+def began(ticks: int) -> float:
+    """Start ticks as seconds since the epoch."""
+    booted = 0
+    with open("/proc/stat", encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith("btime "):
+                booted = int(line.split()[1])
+    return booted + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _stderr_is(pid: int, log_path: str) -> bool:
@@ -100,17 +129,6 @@ def _stderr_is(pid: int, log_path: str) -> bool:
     except FileNotFoundError:
         pass
     return os.readlink(link).startswith((os.path.realpath(log_path) + ".", os.path.realpath(log_path) + " (deleted)"))
-
-
-def _started_at(ticks: int) -> str:
-    booted = 0
-    with open("/proc/stat", encoding="ascii", errors="replace") as file:
-        for line in file:
-            if line.startswith("btime "):
-                booted = int(line.split()[1])
-    seconds = booted + ticks / os.sysconf("SC_CLK_TCK")
-    started = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
-    return started.strftime("%Y-%m-%dT%H:%M:%S.") + f"{started.microsecond // 10000:02d}Z"
 
 
 def flags_of(argv: t.Sequence[str]) -> dict[str, str]:

@@ -16,12 +16,12 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, alive
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.drain import healthy
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State, alive
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
 # A boot takes minutes, or it is refused at once.
 _FIRST_POLL, _LONGEST_POLL = 0.02, 0.25

@@ -22,7 +22,6 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import alive, start_ticks
 
 _POLL = 0.05
 # After SIGKILL only the kernel is in the way: memory to give back, a device to let go of.
@@ -50,7 +49,7 @@ class ProcessManager:
         if found is None or self.current() is not None:
             return None
         # A pid that was given out again belongs to a process that is younger than the file.
-        if _began(found.started_ticks) > os.stat(self.pid_file).st_mtime + 2:
+        if process.began(found.started_ticks) > os.stat(self.pid_file).st_mtime + 2:
             return None
         return (
             f"The pid file {self.pid_file} names process {found.pid}, which lives but does not write its errors to "
@@ -111,7 +110,7 @@ class ProcessManager:
             ) from error
         finally:
             os.close(output)
-        return self._child.pid, start_ticks(self._child.pid) or 0
+        return self._child.pid, process.start_ticks(self._child.pid) or 0
 
     def exit_status(self) -> str | None:
         """How what we started ended, in words; None while it runs and where it was not our child."""
@@ -137,7 +136,7 @@ class ProcessManager:
         return f"process {pid} ended {time.monotonic() - began:.1f} s after SIGTERM"
 
     def _signal(self, pid: int, ticks: int, number: int) -> bool:
-        if not alive(pid, ticks):
+        if not process.alive(pid, ticks):
             return False
         try:
             os.kill(pid, number)
@@ -154,7 +153,7 @@ class ProcessManager:
         while True:
             if self._child is not None:
                 self._child.poll()
-            if not alive(pid, ticks):
+            if not process.alive(pid, ticks):
                 return True
             if time.monotonic() >= deadline:
                 return False
@@ -165,10 +164,3 @@ class ProcessManager:
         words = " ".join(shlex.quote(word) for word in self.start_argv)
         script = f"echo $$ >{shlex.quote(self.pid_file)}; exec {words} >>{shlex.quote(self.log)} 2>&1"
         return [f"LC_ALL=C setsid sh -c {shlex.quote(script)} </dev/null &"]
-
-
-def _began(ticks: int) -> float:
-    """Start ticks as seconds since the epoch."""
-    with open("/proc/uptime", "rb") as handle:
-        up = float(handle.read().split()[0])
-    return time.time() - up + ticks / os.sysconf("SC_CLK_TCK")

@@ -10,11 +10,12 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import alive
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import referee
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Request, Run
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State, alive
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.transaction import Transaction, as_radiance_error
 
 _NOTHING_STOPPED = ("precheck", "drain")

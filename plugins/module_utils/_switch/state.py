@@ -18,6 +18,7 @@ import typing as t
 import uuid
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import start_ticks
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
 
 
@@ -25,28 +26,6 @@ def utc_now() -> str:
     """The present second, like ``2026-10-13T09:30:00Z``."""
     now = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017  datetime.UTC is 3.11's
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _stat(pid: int) -> list[bytes]:
-    """Fields of /proc/PID/stat from the third on, none where there is no such process."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as handle:
-            # The name stands in brackets and may hold anything, brackets included.
-            return handle.read().rpartition(b")")[2].split()
-    except OSError:
-        return []
-
-
-def start_ticks(pid: int) -> int | None:
-    """When the process began, in clock ticks since the machine did; None when there is no such process."""
-    fields = _stat(pid)
-    return int(fields[19]) if len(fields) > 19 else None
-
-
-def alive(pid: int, ticks: int) -> bool:
-    """Whether this very process still runs: not a zombie, not another one that was given the same pid."""
-    fields = _stat(pid)
-    return len(fields) > 19 and fields[0] not in (b"Z", b"X") and int(fields[19]) == ticks
 
 
 class State:

@@ -14,9 +14,10 @@ import time
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import alive, start_ticks
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, journal, release
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Run
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress, State, alive, start_ticks
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress, State
 
 
 @pytest.fixture(name="state")
