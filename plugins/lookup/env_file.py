@@ -9,7 +9,7 @@ name: env_file
 short_description: Read an env file on the controller strictly
 version_added: 0.1.0
 author:
-  - kvfleet.radiance maintainers
+  - kvfleet.radiance maintainers (@kvfleet)
 description:
   - Takes only what a shell, systemd and podman read alike. Anything else is listed with its line, and gives no value.
   - A file that does not exist is no error. It has V(exists=false) and no values.

@@ -9,7 +9,7 @@ name: managed_file
 short_description: Tell whether files on the controller are there, and whether they are ours
 version_added: 0.1.0
 author:
-  - kvfleet.radiance maintainers
+  - kvfleet.radiance maintainers (@kvfleet)
 description:
   - A file that exists without our marker belongs to somebody else and is never overwritten.
 options:

@@ -75,7 +75,7 @@ def read_env(text: str | bytes) -> EnvFile:
         if line.startswith("#") and not line.endswith("\r"):
             lines.append(EnvLine(number, "comment", line, "", ""))
             continue
-        name, _, value = line.partition("=")
+        name, _equals, value = line.partition("=")
         problem = _problem(line, name, value)
         if not problem and name in first_line_of:
             problem = f"{name} stands on line {first_line_of[name]} already. Keep one of them."

@@ -10,7 +10,7 @@ module: resize_record
 short_description: Read and extend the record of a service
 version_added: 0.1.0
 author:
-  - kvfleet.radiance maintainers
+  - kvfleet.radiance maintainers (@kvfleet)
 description:
   - The record is one JSON object a line, and only ever grows. It says what was planned, what happened, and how each
     prediction fared.

@@ -25,7 +25,7 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _row("shape", [f"{_words.shape(plan['from'])} → {_words.shape(plan['to'])}"])
     else:
         lines += _row("shape", [f"{_words.shape(plan['to'])}, stays"])
-    quoted = [f"“{line}”" for line in (plan.get("ceiling") or {}).get("lines", [])]
+    quoted = [f'"{line}"' for line in (plan.get("ceiling") or {}).get("lines", [])]
     lines += _row("ceiling", _env_text.ceiling_words(plan) + quoted)
     lines += _row("contract", _env_text.contract_words(plan))
     lines += _row("gates", _gates(plan["gates"]), fold=False)

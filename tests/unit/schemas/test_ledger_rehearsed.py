@@ -168,7 +168,7 @@ def test_a_boot_that_the_engine_refuses_behind_a_good_one(service: Service, flag
 
 def test_the_next_boot_of_the_same_pair_has_another_fingerprint(service: Service) -> None:
     fingerprints = []
-    for _ in range(2):
+    for _boot in range(2):
         service.start("--vram-weights-mib 24000 --vram-kv-mib 5120")
         fingerprints.append(service.settled_ledger()["fingerprint"])
         assert service.ledger()["fingerprint"] == fingerprints[-1]

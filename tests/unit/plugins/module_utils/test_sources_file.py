@@ -122,7 +122,7 @@ def test_a_large_log_is_not_held_in_memory(tmp_path: pathlib.Path) -> None:
     log = tmp_path / "log"
     with open(log, "wb") as file:
         file.write(HEALTHY)
-        for _ in range(40):
+        for _block in range(40):
             file.write(TRAFFIC * 5000)
         file.write(b"x" * 5_000_000 + b"\n")
     assert log.stat().st_size > 20_000_000

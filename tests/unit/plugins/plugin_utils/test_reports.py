@@ -35,7 +35,7 @@ def test_a_plan_fits_a_screen_and_says_everything(example: t.Any) -> None:
     for said in (
         "flashnext on dankserver: 24,000 + 5,120 → 25,844 + 5,119 MiB a card",
         "30,969.05 MiB ± 5.12 a card = 2,058.24 settled free − 209.19 floor + 29,120 pair",
-        f"“{example.line}”",
+        f'"{example.line}"',
         "5,062.06 MiB of the pool's 5,119",
         "holds pair_within_ceiling",
         "settled_free_mib.card0 210.12 to 220.36 MiB",

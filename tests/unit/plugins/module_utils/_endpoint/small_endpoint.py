@@ -130,7 +130,7 @@ class Small:
             self._begun.wait(timeout=5)
         if self.within(call, number):
             return
-        for _ in range(self.pieces):
+        for _piece in range(self.pieces):
             call.event({"choices": [{"text": " and so on"}]}, after=(made - 1) / self.decode_tps / self.pieces)
         prefill, decode = first - begun, time.monotonic() - first
         self.took.append((prefill, decode))

@@ -69,7 +69,7 @@ def test_a_drip_does_not_pass_the_deadline() -> None:
         call.send_response(200)
         call.send_header("Content-Length", "1000")
         call.end_headers()
-        for _ in range(40):
+        for _piece in range(40):
             call.wfile.write(b"x")
             call.wfile.flush()
             time.sleep(0.05)
@@ -85,7 +85,7 @@ def test_a_drip_does_not_pass_the_deadline() -> None:
 
 def test_dripping_headers_do_not_pass_the_deadline() -> None:
     def drip(call: Call) -> None:
-        for _ in range(40):
+        for _piece in range(40):
             call.wfile.write(b"H")
             call.wfile.flush()
             time.sleep(0.05)
@@ -259,7 +259,7 @@ def test_an_event_without_end_is_not_kept() -> None:
     def flood(call: Call) -> None:
         call.begin_events()
         call.wfile.write(b"data: ")
-        for _ in range(40):
+        for _piece in range(40):
             call.wfile.write(b"x" * 100_000)
 
     with serving({"/v1/completions": flood}) as server:

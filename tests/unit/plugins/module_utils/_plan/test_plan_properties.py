@@ -191,7 +191,7 @@ def test_more_settled_free_never_makes_a_fill_worse(free, more, shape):
 def test_the_same_input_gives_the_same_bytes_and_is_left_alone(free, request):
     boot = booted(free)
     before = json.dumps([boot, request])
-    plans = [json.dumps(planned(boot, {**request, "on_gate": "report"}), ensure_ascii=False) for _ in range(2)]
+    plans = [json.dumps(planned(boot, {**request, "on_gate": "report"}), ensure_ascii=False) for _again in range(2)]
     assert plans[0] == plans[1]
     assert json.dumps([boot, request]) == before
 
