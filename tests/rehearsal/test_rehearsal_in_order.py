@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from rehearsals import Checkout
 
@@ -49,7 +50,8 @@ def test_a_pair_beyond_the_ceiling_is_refused_before_any_restart(used: Checkout)
 def test_a_first_run_switches_and_proves_it(used: Checkout) -> None:
     run = used.rehearse()
     assert run.code == 0, run.text
-    assert run.seconds < 120
+    # Two minutes where the machine has nothing else to do.
+    assert run.seconds < 120 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     for said in ("30,969", "2,058", "209.19", "29,120", "switched", "3 of 3"):
         assert said in run.words, f"{said}: {run.text}"
     assert pair(used.fleet_env()) == NEW

@@ -26,26 +26,28 @@ def switch_processes(checkout: Checkout) -> list[int]:
     return found
 
 
+def journals(checkout: Checkout) -> list[pathlib.Path]:
+    """The journal of a switch that runs or was interrupted."""
+    return list(checkout.state.glob("target/**/journal.json"))
+
+
 def test_the_next_run_finishes_or_restores(used: Checkout) -> None:
-    slow = used.path / "slow"
     process = used.start()
-    assert slow
     until(lambda: used.engine() is not None, 60, "the old engine")
     old = used.engine()
-    journal = lambda: list(used.state.glob("target/**/journal.json"))  # noqa: E731
-    until(lambda: bool(journal()) and used.engine() != old, 90, "the old engine is stopped")
+    until(lambda: bool(journals(used)) and used.engine() != old, 90, "the old engine is stopped")
     victims = switch_processes(used)
     assert victims, "no process of the switch was found"
     for pid in victims:
         os.kill(pid, signal.SIGKILL)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    assert journal(), "the journal went although the switch did not end"
+    assert journals(used), "the journal went although the switch did not end"
 
     run = used.rehearse()
     assert run.code == 0, run.text
     assert "interrupted" in run.words, run.text
-    assert not journal()
+    assert not journals(used)
     assert pair(used.target_env()) in (OLD, NEW)
     assert used.engine() is None or pair(used.target_env()) == pair(used.fleet_env())
 
