@@ -105,7 +105,7 @@ def test_no_argument_list_has_a_word_that_begins_with_an_equals_sign(path: pathl
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:
-    pattern = re.compile("|".join(re.escape("/" + top + "/") for top in ("root", "work")) + r"|/home/[a-z]\w*/")
+    pattern = re.compile(r"(?<![\w.])/" + r"(?:root|work|home/[a-z]\w*)" + "/")
     folders = (
         "plugins",
         "roles",

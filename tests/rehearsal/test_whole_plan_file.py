@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 
 from rehearsals import Checkout
-from test_rehearsal_in_order import OLD, host_word, pair
+from test_whole_in_order import OLD, host_word, pair
 
 REVIEWED = {"VRAM_WEIGHTS_MIB": "25000", "VRAM_KV_MIB": "5120"}
 

@@ -9,7 +9,7 @@ import pathlib
 import signal
 
 from rehearsals import Checkout, until
-from test_rehearsal_in_order import NEW, OLD, pair
+from test_whole_in_order import NEW, OLD, pair
 
 
 def switch_processes(checkout: Checkout) -> list[int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from rehearsals import Checkout
-from test_rehearsal_in_order import OLD, host_word, pair
+from test_whole_in_order import OLD, host_word, pair
 
 
 @pytest.mark.parametrize(
