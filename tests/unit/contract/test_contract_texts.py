@@ -105,7 +105,8 @@ def test_no_argument_list_has_a_word_that_begins_with_an_equals_sign(path: pathl
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:
-    pattern = re.compile(r"(?<![\w.])/" + r"(?:root|work|home/[a-z]\w*)" + "/")
+    homes = [re.escape(str(path)) for path in (pathlib.Path.home(), ROOT)]
+    pattern = re.compile(r"(?<![\w.])(?:" + "|".join([*homes, "/" + "root", "/" + "work"]) + ")/")
     folders = (
         "plugins",
         "roles",
