@@ -17,6 +17,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import TIMEOUTS
 
 display = Display()
 
@@ -27,7 +28,6 @@ _ASK_EVERY = 5.0
 _WRAPPER_GRACE = 3.0
 # No sign at all of a module that was started: not a progress line, not a result.
 _NO_SIGN = 300.0
-_TIMEOUTS = {"drain_timeout": 60.0, "stop_timeout": 60.0, "release_timeout": 60.0, "ready_timeout": 1800.0}
 # A failure to transfer or to run that is not the connection's; so many in a row are no accident.
 _ERRORS_IN_A_ROW = 5
 _Answer = t.TypeVar("_Answer")
@@ -83,7 +83,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         At the limit the wrapper kills it in the middle, so it has to lie above all deadlines together.
         """
         total = 0.0
-        for name, default in _TIMEOUTS.items():
+        for name, default in TIMEOUTS.items():
             try:
                 total += float(self._task.args.get(name, default))
             except (TypeError, ValueError):

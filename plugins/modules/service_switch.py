@@ -17,8 +17,7 @@ description:
   - It runs detached on the target. A lost connection, a killed controller or a killed module leaves a journal in
     O(state_dir), from which the next call restores the old pair or finishes the new one.
   - Phases are lock, precheck, drain, stop, release, swap, start, ready, referee, receipt and keep. On the way back
-    they are
-    restore, start and ready.
+    they are restore, start and ready.
   - Without O(expect) it only finishes a switch that was interrupted, and changes nothing where none was.
 options:
   service:
@@ -65,8 +64,7 @@ options:
   files:
     description:
       - Files that belong to the new pair. They are staged beside their place, and renamed into it while the service
-        is
-        stopped. Where nothing has to be restarted, those whose bytes differ are replaced all the same.
+        is stopped. Where nothing has to be restarted, those whose bytes differ are replaced all the same.
     type: list
     elements: dict
     default: []
@@ -87,14 +85,12 @@ options:
       mode:
         description:
           - Octal mode in quotes, like V("0644"). The mode of the file that is there is kept where this is left out,
-            and a
-            new file gets V("0644").
+            and a new file gets V("0644").
         type: raw
   endpoint:
     description:
       - Base URL of the service without C(/v1), as the target reaches it. With it the switch waits for running
-        requests to
-        end, and for C(/health) to answer before it calls a boot ready.
+        requests to end, and for C(/health) to answer before it calls a boot ready.
     type: str
   api_key_file:
     description:
@@ -103,8 +99,8 @@ options:
   expect:
     description:
       - What the new boot has to be. C(to) is required, the pair and shape of the plan with the keys C(weights_mib),
-        C(kv_mib),
-        C(max_num_seqs), C(max_model_len), C(kv_cache_dtype) and C(num_speculative_tokens); null states nothing.
+        C(kv_mib), C(max_num_seqs), C(max_model_len), C(kv_cache_dtype) and C(num_speculative_tokens); null states
+        nothing.
       - C(predictions) are those of the plan.
       - C(attempt) and C(host) go into the record.
       - C(flags) are further flags of the engine that the process must have been started with, as a dictionary without
@@ -129,15 +125,13 @@ options:
   release_timeout:
     description:
       - Seconds to wait until the cards have the memory of the old process back, where the process has a card open
-        and the
-        machine shows its memory.
+        and the machine shows its memory.
     type: float
     default: 60
   ready_timeout:
     description:
       - Seconds from the start to the listening line. Loading takes minutes on a cold disk. A boot that the engine
-        refuses
-        ends the wait at once.
+        refuses ends the wait at once.
     type: float
     default: 1800
   before_drain:
@@ -149,8 +143,7 @@ options:
   after_ready:
     description:
       - A command as an argv list that gives the service back to its gateway. It runs whenever the service serves
-        again,
-        on whichever pair, and may run twice after an interruption. When it fails that is a warning.
+        again, on whichever pair, and may run twice after an interruption. When it fails that is a warning.
     type: list
     elements: str
     default: []
@@ -178,8 +171,7 @@ notes:
   - A SIGKILL at any instant leaves the service on one of the two pairs, or stopped with a journal that the next call
     works off.
   - The referee judges essential rows only, which are the pair, the listening line, the settled memory of each card,
-    full backing
-    where it was predicted, and the shape.
+    full backing where it was predicted, and the shape.
 seealso:
   - module: kvfleet.radiance.boot_ledger_info
   - module: kvfleet.radiance.pair_plan
@@ -220,8 +212,8 @@ RETURN = r"""
 outcome:
   description:
     - V(unchanged) when nothing had to be restarted or nothing was stopped, V(switched) when the new pair holds,
-      V(rolled_back) when the old
-      pair serves again, V(failed) when neither does. In check mode it is what the run would aim at.
+      V(rolled_back) when the old pair serves again, V(failed) when neither does. In check mode it is what the run
+      would aim at.
     - The module fails with V(failed), and with V(rolled_back) unless the call only finished an interrupted switch.
   returned: always
   type: str
@@ -234,14 +226,13 @@ says:
 code:
   description:
     - Why it failed, as a stable word.
-    - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(file_unusable), V(disk_full),
-      V(state_dir_unusable),
-      V(journal_unreadable), V(switch_locked), V(foreign_process), V(port_taken), V(plan_is_stale), V(start_unusable),
-      V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable), V(traffic_still_running) and
-      V(hook_failed).
+    - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(not_a_whole_number),
+      V(file_unusable), V(disk_full), V(state_dir_unusable), V(journal_unreadable), V(switch_locked),
+      V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
+      V(start_unusable), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable),
+      V(traffic_still_running) and V(hook_failed).
     - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),
-      V(engine_exited),
-      V(never_ready), V(referee_refused), V(interrupted) and V(unexpected).
+      V(engine_exited), V(never_ready), V(referee_refused), V(log_unreadable), V(interrupted) and V(unexpected).
   returned: failure
   type: str
   sample: referee_refused
@@ -280,8 +271,7 @@ before:
 ledger:
   description:
     - The ledger of the new pair's boot, also when it was rolled back. The running boot's where nothing was
-      restarted, null where
-      the new pair was not started.
+      restarted, null where the new pair was not started.
   returned: always
   type: dict
 restored:
@@ -322,12 +312,46 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import ARGUMENTS, Run, read_request
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import TIMEOUTS, read_request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.switch import switch
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    """Read the options, switch, return what was done."""
+    module = AnsibleModule(
+        argument_spec={
+            "service": {"type": "str", "required": True},
+            "manager": {"type": "str", "choices": ["process"], "default": "process"},
+            "start": {"type": "list", "elements": "str", "required": True},
+            "pid_file": {"type": "path", "required": True},
+            "source": {"type": "str", "choices": ["file"], "default": "file"},
+            "path": {"type": "path", "required": True},
+            "cards": {"type": "list", "elements": "int", "default": []},
+            "files": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "content": {"type": "str"},
+                    "src": {"type": "path"},
+                    "dest": {"type": "path", "required": True},
+                    "mode": {"type": "raw"},
+                },
+                "mutually_exclusive": [("content", "src")],
+                "required_one_of": [("content", "src")],
+            },
+            "endpoint": {"type": "str"},
+            "api_key_file": {"type": "path", "no_log": False},
+            "expect": {"type": "dict"},
+            "fingerprint": {"type": "str"},
+            **{name: {"type": "float", "default": seconds} for name, seconds in TIMEOUTS.items()},
+            "before_drain": {"type": "list", "elements": "str", "default": []},
+            "after_ready": {"type": "list", "elements": "str", "default": []},
+            "state_dir": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
     try:
         result = switch(read_request(module.params), module.check_mode).result()
     except RadianceError as error:

@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SIZE_PATTERN, parse_size
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, alive
@@ -26,8 +27,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state imp
 # A boot takes minutes, or it is refused at once.
 _FIRST_POLL, _LONGEST_POLL = 0.02, 0.25
 _TELL_EVERY = 10.0
-_LOAD = re.compile(r"load: ([0-9.]+) ([KMGT]?i?B) of ([0-9.]+) ([KMGT]?i?B) read, ([0-9.]+ GB/s)")
-_UNIT = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+_LOAD = re.compile(rf"load: ({SIZE_PATTERN}) of ({SIZE_PATTERN}) read, ([0-9.]+ GB/s)")
 
 
 class BootText:
@@ -65,15 +65,13 @@ def last_line(text: str) -> str:
 
 def load_progress(text: str) -> str | None:
     """``loading 62 % (18.60 GiB of 30.00 GiB, 5.1 GB/s)`` from the last load line, None before there is one."""
-    lines = _LOAD.findall(text)
-    if not lines:
+    found = _LOAD.findall(text)
+    if not found:
         return None
-    read, read_unit, total, total_unit, speed = lines[-1]
-    whole = float(total) * _UNIT.get(total_unit, 0.0)
-    if not whole or read_unit not in _UNIT:
+    read, whole, speed = parse_size(found[-1][0]), parse_size(found[-1][1]), found[-1][2]
+    if not whole.mib:
         return None
-    percent = 100 * float(read) * _UNIT[read_unit] / whole
-    return f"loading {percent:.0f} % ({read} {read_unit} of {total} {total_unit}, {speed})"
+    return f"loading {100 * read.mib / whole.mib:.0f} % ({read.text} of {whole.text}, {speed})"
 
 
 def running_ledger(manager: ProcessManager) -> dict[str, t.Any]:

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import SHAPE_NAMES
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import number
+
 OPTIONS: t.Mapping[str, str] = {
     "weights_mib": "vram-weights-mib",
     "kv_mib": "vram-kv-mib",
@@ -19,7 +22,6 @@ OPTIONS: t.Mapping[str, str] = {
     "kv_cache_dtype": "kv-cache-dtype",
     "num_speculative_tokens": "num-speculative-tokens",
 }
-SHAPE = ("max_num_seqs", "max_model_len", "kv_cache_dtype", "num_speculative_tokens")
 
 Finding = dict[str, t.Any]
 
@@ -61,9 +63,9 @@ def state_of(flags: t.Mapping[str, str]) -> dict[str, t.Any]:
 
 
 def pair_text(to: t.Mapping[str, t.Any] | None) -> str:
-    """``24,000 + 5,120``, as every message names a pair."""
-    weights, kv = ((to or {}).get(key) for key in ("weights_mib", "kv_mib"))
-    return " + ".join("?" if value is None else _mib(value) for value in (weights, kv))
+    """``24,000 + 5,120``, as every message names a pair; what a command line states otherwise than in digits as is."""
+    pair = [(to or {}).get(key) for key in ("weights_mib", "kv_mib")]
+    return " + ".join("?" if value is None else value if isinstance(value, str) else number(value) for value in pair)
 
 
 def _finding(name: str, holds: bool, asked: t.Any, printed: t.Any, line: str | None, says: str) -> Finding:
@@ -81,19 +83,21 @@ def _pair(to: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any]) -> list[Find
         return []  # from release 1.3 on the engine splits the card itself
     asked: dict[str, int] = {key: to[key] for key in ("weights_mib", "kv_mib")}
     wrong, printed = [], {}
-    rows = ledger.get("budget") or {}
+    rows = (ledger.get("budget") or {}).get("rows") or {}
     pair = ledger.get("pair") or {}
     for key, row_name in (("weights_mib", "vram_weights"), ("kv_mib", "vram_kv")):
-        row = (rows.get("rows") or {}).get(row_name)
+        row = rows.get(row_name)
         if row is not None:
             printed[key] = row["mib"]
             # Half a unit of the printed digits; a stated pool is printed as it was asked, so nothing more is due.
             if abs(row["mib"] - asked[key]) > row["plus_minus_mib"] + 0.01:
-                wrong.append(f"{row_name} is {row['text']} for {_mib(asked[key])} MiB asked")
+                wrong.append(f"{row_name} is {row['text']} for {number(asked[key])} MiB asked")
         elif pair.get(key) is not None:
             printed[key] = pair[key]
         if pair.get("exact") and pair.get(key) is not None and pair[key] != asked[key]:
-            wrong.append(f"the command line of this boot says {_mib(pair[key])} MiB for {_mib(asked[key])} MiB asked")
+            wrong.append(
+                f"the command line of this boot says {number(pair[key])} MiB for {number(asked[key])} MiB asked"
+            )
     if len(printed) < 2:
         return [_finding("pair", False, asked, printed or None, None, "this boot did not print its pools")]
     says = "; ".join(wrong) or f"the boot printed the pair {pair_text(asked)} that was asked"
@@ -105,8 +109,6 @@ def _settled(ledger: t.Mapping[str, t.Any]) -> list[Finding]:
     printed = ledger.get("settled") or []
     for row in printed:
         free, floor = row["free"], row["floor"]
-        if free is None or floor is None:
-            continue
         holds = free["mib"] + free["plus_minus_mib"] >= floor["mib"] - floor["plus_minus_mib"]
         short = floor["mib"] - free["mib"]
         says = f"card {row['card']} settled at {free['text']} free against a floor of {floor['text']}"
@@ -141,19 +143,15 @@ def _capacity(
     if not holds:
         percent = capacity.get("backing_percent")
         says = f"the pool does not back {asked} sequences in full" + ("" if percent is None else f", but {percent} %")
-    return [_finding("capacity", holds, asked, capacity.get("sequences"), capacity.get("line"), says)]
+    return [_finding("capacity", holds, asked, capacity.get("sequences"), None, says)]
 
 
 def _shape(to: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any]) -> list[Finding]:
     flags = ledger.get("flags") or {}
-    readable = {key: to.get(key) for key in SHAPE if to.get(key) is not None and OPTIONS[key] in flags}
+    readable = {key: to.get(key) for key in SHAPE_NAMES if to.get(key) is not None and OPTIONS[key] in flags}
     if not readable:
         return []
     wrong = differences(readable, flags)
     printed = {key: flags[OPTIONS[key]] for key in readable}
     says = "; ".join(wrong) or "the command line of this boot has the shape that was asked"
     return [_finding("shape", not wrong, readable, printed, None, says)]
-
-
-def _mib(value: float) -> str:
-    return f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"

@@ -15,7 +15,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, recovery, referee
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Request, Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress, State, locked
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.transaction import Transaction, as_radiance_error
 

@@ -17,7 +17,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, referee, release
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, instant, seconds_since
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Request, Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
 

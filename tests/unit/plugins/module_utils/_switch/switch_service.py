@@ -18,7 +18,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import running
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import read_request
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import read_request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.switch import switch
 
 ROOT = pathlib.Path(__file__).resolve().parents[5]

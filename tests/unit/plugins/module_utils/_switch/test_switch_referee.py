@@ -156,6 +156,13 @@ def test_what_a_process_runs_in_the_form_of_a_plan() -> None:
     assert referee.differences({"kv_mib": None}, {}) == []
 
 
+def test_a_pair_is_named_as_far_as_it_is_known() -> None:
+    assert referee.pair_text(TO) == "25,844 + 5,119"
+    assert referee.pair_text({"weights_mib": 24002.56, "kv_mib": None}) == "24,002.56 + ?"
+    # The engine reads 24G as 24; a process that somebody started so is still to be named.
+    assert referee.pair_text(referee.state_of({"vram-weights-mib": "24G", "vram-kv-mib": "5120"})) == "24G + 5,120"
+
+
 SIZES = st.builds(
     lambda hundredths: size(hundredths / 100, 0.005, f"{hundredths / 100:.2f} MiB"), st.integers(0, 10_000_000)
 )

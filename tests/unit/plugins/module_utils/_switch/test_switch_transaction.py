@@ -422,6 +422,9 @@ def test_options_that_cannot_be_meant_are_refused(service: Service) -> None:
         ({"ready_timeout": -1}, "option_unusable"),
         ({"expect": {}}, "expect_unusable"),
         ({"expect": {"to": {"weights": 1}}}, "expect_unusable"),
+        ({"expect": {"to": NEW, "prediction": []}}, "expect_unusable"),
+        ({"expect": {"to": NEW, "predictions": ["kv_mib"]}}, "expect_unusable"),
+        ({"expect": {"to": NEW, "flags": ["host-pool-mib"]}}, "expect_unusable"),
         ({"expect": {"to": {"weights_mib": "06144"}}}, "not_a_whole_number"),
         ({"expect": None, "fingerprint": "0123456789ab"}, "expect_unusable"),
     ):

@@ -1,0 +1,136 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one call of the switch was asked for, read and checked before anything is touched.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.referee import OPTIONS
+
+# The module's options that are seconds, with their defaults.
+TIMEOUTS: t.Mapping[str, int] = {"drain_timeout": 60, "stop_timeout": 60, "release_timeout": 60, "ready_timeout": 1800}
+_EXPECT = ("to", "predictions", "attempt", "host", "flags")
+
+
+class Request(t.NamedTuple):
+    """The options of the module, read. Times in seconds, paths absolute on the target."""
+
+    service: str
+    start: list[str]
+    pid_file: str
+    log: str
+    cards: list[int]
+    files: list[files.Wanted]
+    endpoint: str | None
+    api_key_file: str | None
+    expect: dict[str, t.Any] | None
+    fingerprint: str | None
+    drain_timeout: float
+    stop_timeout: float
+    release_timeout: float
+    ready_timeout: float
+    before_drain: list[str]
+    after_ready: list[str]
+    state_dir: str
+
+    @property
+    def host(self) -> str:
+        """The host's name in records: what the inventory calls it, else what it calls itself."""
+        return str((self.expect or {}).get("host") or platform.node())
+
+
+def read_request(options: t.Mapping[str, t.Any]) -> Request:
+    """The module's options as a Request.
+
+    Raises RadianceError ``option_unusable``, ``expect_unusable``, ``not_a_whole_number`` or ``file_unusable``.
+    """
+    service = str(options["service"])
+    if not re.match(r"^[A-Za-z0-9][A-Za-z0-9._@-]*$", service):
+        raise RadianceError(
+            f"service {service!r} names a folder of the state directory: letters, digits and . _ @ - only, "
+            "a letter or digit first.",
+            code="option_unusable",
+        )
+    for name in ("pid_file", "path", "state_dir"):
+        if not str(options[name]).startswith("/"):
+            raise RadianceError(
+                f"{name} {options[name]!r} is not an absolute path on the target.", code="option_unusable"
+            )
+    if not options["start"] or not options["start"][0].startswith("/"):
+        raise RadianceError("start needs a program by its absolute path as its first item.", code="option_unusable")
+    for name in TIMEOUTS:
+        if options[name] < 0:
+            raise RadianceError(f"{name} is {options[name]}; seconds are 0 or more.", code="option_unusable")
+    expect = options.get("expect")
+    if expect is None and (options.get("files") or options.get("fingerprint")):
+        raise RadianceError(
+            "files and fingerprint need expect: without it this only finishes a switch that was interrupted.",
+            code="expect_unusable",
+        )
+    return Request(
+        service=service,
+        start=list(options["start"]),
+        pid_file=options["pid_file"],
+        log=options["path"],
+        cards=list(options.get("cards") or []),
+        files=[files.wanted(entry) for entry in options.get("files") or []],
+        endpoint=options.get("endpoint"),
+        api_key_file=options.get("api_key_file"),
+        expect=None if expect is None else _read_expect(expect),
+        fingerprint=options.get("fingerprint"),
+        drain_timeout=options["drain_timeout"],
+        stop_timeout=options["stop_timeout"],
+        release_timeout=options["release_timeout"],
+        ready_timeout=options["ready_timeout"],
+        before_drain=list(options.get("before_drain") or []),
+        after_ready=list(options.get("after_ready") or []),
+        state_dir=options["state_dir"],
+    )
+
+
+def _read_expect(expect: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """``expect`` in the types that a journal and a record take: what they refuse must not come up after the stop."""
+    unknown = sorted(set(expect) - set(_EXPECT))
+    if unknown:
+        raise RadianceError(f"expect has {', '.join(unknown)}; it states {', '.join(_EXPECT)}.", code="expect_unusable")
+    predictions, flags, attempt = expect.get("predictions") or [], expect.get("flags") or {}, expect.get("attempt")
+    if not isinstance(predictions, list) or not all(isinstance(row, dict) for row in predictions):
+        raise RadianceError("expect.predictions is the list of a plan's predictions.", code="expect_unusable")
+    if not isinstance(flags, dict):
+        raise RadianceError(
+            f"expect.flags is {flags!r}; it takes a dictionary of the engine's flags without dashes.",
+            code="expect_unusable",
+        )
+    return {
+        "to": _read_to(expect.get("to")),
+        "predictions": predictions,
+        "attempt": None if attempt is None else str(attempt),
+        "host": expect.get("host"),
+        "flags": flags,
+    }
+
+
+def _read_to(to: t.Any) -> dict[str, t.Any]:
+    """``expect.to`` with numbers for numbers: a template hands them over as text."""
+    if not isinstance(to, dict):
+        raise RadianceError("expect needs `to`, the pair and shape of the plan.", code="expect_unusable")
+    unknown = sorted(set(to) - set(OPTIONS))
+    if unknown:
+        raise RadianceError(
+            f"expect.to has {', '.join(unknown)}; it states {', '.join(OPTIONS)}.", code="expect_unusable"
+        )
+    numbers = {
+        key: whole_number(value, f"expect.to.{key}")
+        for key, value in to.items()
+        if key != "kv_cache_dtype" and value is not None
+    }
+    return {**to, **numbers}
