@@ -83,6 +83,8 @@ class Transaction:
         """Stop the old process."""
         held = release.held_by(self.old["pid"], self.journal.data["before"]) if self.old else None
         self.journal.enter("stop", stopped=instant() if self.old else None, held=held)
+        # From here on the ledger of the result is the new boot's, or none: the old one's would be judged in its place.
+        self.run.ledger = None
         with self.run.phase("stop") as phase:
             if self.old is None:
                 phase.says = "nothing runs"

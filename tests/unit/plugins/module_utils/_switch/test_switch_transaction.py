@@ -226,6 +226,19 @@ def test_a_start_that_is_no_engine_is_rolled_back(service: Service) -> None:
     assert stat.S_IMODE(service.serve.stat().st_mode) == 0o755
 
 
+def test_a_boot_that_never_began_has_no_ledger(service: Service) -> None:
+    before = fingerprint(service)
+    files = [
+        {"dest": str(service.env), "content": env_text(NEW)},
+        {"dest": str(service.serve), "content": "#!/no/such/shell\n"},
+    ]
+    result = service.run(NEW, files=files)
+    rolled_back(service, result, "start")
+    assert result["code"] == "start_failed"
+    # The old boot's ledger must not stand where the new one's is judged.
+    assert (result["before"]["fingerprint"], result["ledger"]) == (before, None)
+
+
 def test_a_file_that_was_not_there_is_gone_again_after_a_roll_back(service: Service) -> None:
     service.arm("refuse_boot")
     added = service.folder / "added.txt"
