@@ -18,16 +18,6 @@ _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/@%+=,-]*")
 
 
-class EnvLine(t.NamedTuple):
-    """One line as it stands: ``kind`` is value, comment, blank or error; ``name`` and ``value`` only of a value."""
-
-    number: int
-    kind: str
-    text: str
-    name: str
-    value: str
-
-
 class EnvError(t.NamedTuple):
     """What is wrong on a line (counted from 1), in a sentence with the way out."""
 
@@ -36,16 +26,10 @@ class EnvError(t.NamedTuple):
 
 
 class EnvFile(t.NamedTuple):
-    """A file as read: values in their order, every line kept, and what was not understood."""
+    """A file as read: values in their order, and what was not understood."""
 
     values: dict[str, str]
     errors: list[EnvError]
-    lines: list[EnvLine]
-
-    @property
-    def comments(self) -> list[str]:
-        """The comment lines, as they stand."""
-        return [line.text for line in self.lines if line.kind == "comment"]
 
 
 def is_plain(value: str) -> bool:
@@ -62,18 +46,14 @@ def read_env(text: str | bytes) -> EnvFile:
     content = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
     values: dict[str, str] = {}
     errors: list[EnvError] = []
-    lines: list[EnvLine] = []
     if content.startswith("\ufeff"):
         errors.append(EnvError(1, "the file starts with a byte order mark, which hides the first line. Remove it."))
         content = content[1:]
     first_line_of: dict[str, int] = {}
     body = content[:-1] if content.endswith("\n") else content
     for number, line in enumerate(body.split("\n") if body else [], start=1):
-        if not line.strip() and "\r" not in line:
-            lines.append(EnvLine(number, "blank", line, "", ""))
-            continue
-        if line.startswith("#") and not line.endswith("\r"):
-            lines.append(EnvLine(number, "comment", line, "", ""))
+        blank, comment = not line.strip(), line.startswith("#")
+        if (blank or comment) and not line.endswith("\r"):
             continue
         name, _equals, value = line.partition("=")
         problem = _problem(line, name, value)
@@ -81,12 +61,10 @@ def read_env(text: str | bytes) -> EnvFile:
             problem = f"{name} stands on line {first_line_of[name]} already. Keep one of them."
         if problem:
             errors.append(EnvError(number, problem))
-            lines.append(EnvLine(number, "error", line, "", ""))
             continue
         first_line_of[name] = number
         values[name] = value
-        lines.append(EnvLine(number, "value", line, name, value))
-    return EnvFile(values, errors, lines)
+    return EnvFile(values, errors)
 
 
 def _problem(line: str, name: str, value: str) -> str:

@@ -18,12 +18,14 @@ PLAIN = st.text(alphabet="abcXYZ0189._:/@%+=,-", max_size=30)
 NAMES = st.from_regex(r"[A-Z_][A-Z0-9_]{0,20}", fullmatch=True)
 
 
-def test_values_comments_and_blank_lines_are_kept() -> None:
+def test_values_are_kept_in_their_order_between_comments_and_blank_lines() -> None:
     env = _env_file.read_env("# a pair\n\nVRAM_KV_MIB=6144\nIMAGE=docker.io/x/y@sha256:0a\nEMPTY=\n")
-    assert env.values == {"VRAM_KV_MIB": "6144", "IMAGE": "docker.io/x/y@sha256:0a", "EMPTY": ""}
+    assert list(env.values.items()) == [
+        ("VRAM_KV_MIB", "6144"),
+        ("IMAGE", "docker.io/x/y@sha256:0a"),
+        ("EMPTY", ""),
+    ]
     assert env.errors == []
-    assert [line.kind for line in env.lines] == ["comment", "blank", "value", "value", "value"]
-    assert env.comments == ["# a pair"]
 
 
 @pytest.mark.parametrize(
