@@ -27,6 +27,14 @@ _SIZE = re.compile(r"^(" + SIZE_PATTERN + r")$")
 _PLAIN_INTEGER = re.compile(r"^(?:0|[1-9][0-9]*)$")
 
 
+class SizeDict(t.TypedDict):
+    """A printed size as a ledger carries it."""
+
+    mib: float
+    plus_minus_mib: float
+    text: str
+
+
 class Size(t.NamedTuple):
     """A printed size: ``mib`` as printed, ``plus_minus_mib`` half a unit of its last digit, ``text`` as printed."""
 
@@ -44,8 +52,8 @@ class Size(t.NamedTuple):
         """The largest size that prints as this text."""
         return self.mib + self.plus_minus_mib
 
-    def as_dict(self) -> dict[str, t.Any]:
-        """The size as the ledger carries it: ``{mib: float, plus_minus_mib: float, text: str}``."""
+    def as_dict(self) -> SizeDict:
+        """The size as a ledger carries it."""
         return {"mib": self.mib, "plus_minus_mib": self.plus_minus_mib, "text": self.text}
 
 

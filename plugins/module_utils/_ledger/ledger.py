@@ -95,10 +95,7 @@ def _read(log: list[Message], flags: dict[str, str], ready: bool) -> shapes.Ledg
         "budget": {
             "weights": table.stated_by("vram_weights"),
             "kv": table.stated_by("vram_kv"),
-            "rows": {
-                name: t.cast("shapes.SizeDict", table.rows[name].as_dict()) if name in table.rows else None
-                for name in tables.ROWS
-            },
+            "rows": {name: table.rows[name].as_dict() if name in table.rows else None for name in tables.ROWS},
         },
         "pair": pair,
         "capacity": tables.read_capacity(table, log) or _NO_CAPACITY.copy(),

@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import shapes
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import Message, read_size
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SIZE_PATTERN
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SIZE_PATTERN, SizeDict
 
 _S = f"({SIZE_PATTERN})"
 _N = r"(\d{1,15})"
@@ -281,8 +281,6 @@ def load_percent(log: t.Sequence[Message]) -> int | None:
     return percent
 
 
-def _size(text: str | None) -> shapes.SizeDict | None:
+def _size(text: str | None) -> SizeDict | None:
     size = read_size(text) if text is not None else None
-    if size is None:
-        return None
-    return {"mib": size.mib, "plus_minus_mib": size.plus_minus_mib, "text": size.text}
+    return None if size is None else size.as_dict()

@@ -9,15 +9,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SizeDict
+
 SCHEMA = "kvfleet.radiance/ledger/1"
-
-
-class SizeDict(t.TypedDict):
-    """A printed size in MiB, half a unit of its last digit, and its text."""
-
-    mib: float
-    plus_minus_mib: float
-    text: str
 
 
 class Reason(t.TypedDict):

@@ -50,12 +50,11 @@ _POOL_BACKS = re.compile(
 
 class BudgetTable(t.NamedTuple):
     """``rows``: sizes by our name. ``texts``: what stands behind each. ``unread``: rows whose figure is no size of
-    the engine's, quoted. ``header``: whether the table's first line was there."""
+    the engine's, quoted."""
 
     rows: dict[str, Size]
     texts: dict[str, str]
     unread: dict[str, str]
-    header: bool
 
     def stated_by(self, row: str) -> str | None:
         """``stated`` or ``derived`` for the rows ``vram_weights`` and ``vram_kv``, None where the text says neither."""
@@ -69,14 +68,9 @@ class BudgetTable(t.NamedTuple):
 
 def read_budget(log: t.Sequence[Message]) -> BudgetTable:
     """The budget table of one boot; without its header, rows that come before any other report are taken as its own."""
-    lines: list[str] = []
-    header = False
-    for message in log:
-        if message.text == BUDGET_HEADER:
-            lines, header = message.rows, True
-    if not header and log:
-        lines = log[0].rows
-    table = BudgetTable({}, {}, {}, header)
+    headed = [message for message in log if message.text == BUDGET_HEADER] or log[:1]
+    lines = headed[-1].rows if headed else []
+    table = BudgetTable({}, {}, {})
     last = ""
     for line in lines:
         name = _row_name(line)

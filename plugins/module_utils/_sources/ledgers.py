@@ -20,14 +20,10 @@ def ledger_from(
     name: str | None = None,
     boot: int = -1,
     pid_file: str | None = None,
-    offset: int = 0,
-    bounded: bool | None = None,
 ) -> dict[str, t.Any]:
     """The ledger out of a ``file``, a ``receipt`` or a ``text``; what cannot be read gives an absent one.
 
     ``pid_file`` (for a file): the process whose command line tells the flags, and whose start joins the fingerprint.
-    ``offset`` and ``bounded`` (for a file): see ``read_log``. A service's fingerprint is the same however much of its
-    log is passed over, as long as its boot is in the rest.
 
     Raises RadianceError ``pid_file_unreadable`` and ``process_unreadable``.
     """
@@ -44,9 +40,26 @@ def ledger_from(
         if source == "receipt":
             receipt, _place = read_log(path, bounded=True)
             return read_ledger(receipt, source=known, bounded=True)
-        log, place = read_log(path, offset, boot=boot, bounded=bounded)
+        return boot_of_log(path, known, process.flags if process is not None else None, boot=boot)[0]
     except RadianceError as error:
         return absent_ledger(known, error.code, error.text)
+
+
+def boot_of_log(
+    path: str,
+    source: t.Mapping[str, t.Any],
+    flags: t.Mapping[str, str] | None,
+    *,
+    boot: int = -1,
+    offset: int = 0,
+    bounded: bool | None = None,
+) -> tuple[dict[str, t.Any], str]:
+    """The ledger of a boot in a log file, and its text. ``source`` and ``flags`` as for ``read_ledger``.
+
+    ``boot``, ``offset`` and ``bounded``: see ``read_log``. The fingerprint is the same however much of the log is
+    passed over, as long as the boot is in the rest. Raises RadianceError ``log_unreadable``.
+    """
+    text, place = read_log(path, offset, boot=boot, bounded=bounded)
     # read_log has cut out the one boot, so the text is bounded; what it counted in the whole log stands.
-    flags = process.flags if process is not None else None
-    return read_ledger(log, source={**known, **place, "asked": boot}, flags=flags, bounded=True)
+    ledger = read_ledger(text, source={**source, **place, "asked": boot}, flags=flags, bounded=True)
+    return ledger, text

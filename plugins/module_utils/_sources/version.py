@@ -7,10 +7,8 @@ from __future__ import annotations
 import re
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import refuse_key
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import QUICK_SECONDS, refuse_key
 
-# It is answered from memory, however busy the cards are.
-TIMEOUT = 15.0
 _LIMIT = 64 * 1024
 _VERSION = re.compile(r"^[0-9A-Za-z.+_-]{1,64}$")
 
@@ -20,7 +18,7 @@ def ask_version(endpoint: str, api_key: str | None = None) -> tuple[str | None, 
 
     Raises RadianceError ``endpoint_unusable`` and ``wrong_key``.
     """
-    reply = client.get(endpoint, "/version", timeout=TIMEOUT, api_key=api_key, limit=_LIMIT)
+    reply = client.get(endpoint, "/version", timeout=QUICK_SECONDS, api_key=api_key, limit=_LIMIT)
     refuse_key(reply.status)
     said = reply.json() if reply.ok else None
     if isinstance(said, dict):

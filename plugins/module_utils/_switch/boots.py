@@ -15,8 +15,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SIZE_PATTERN, parse_size
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import boot_of_log, ledger_from
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, alive
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.drain import healthy
@@ -92,10 +91,8 @@ class _Boot(t.NamedTuple):
     bounded: bool
 
     def ledger(self, process: Process | None, flags: dict[str, str]) -> tuple[dict[str, t.Any], str]:
-        text, place = read_log(self.path, self.offset, bounded=self.bounded)
-        started = process.started_at if process is not None else None
-        source = {"kind": "file", "started_at": started, **place, "asked": -1}
-        return read_ledger(text, source=source, flags=flags or None, bounded=True), text
+        source = {"kind": "file", "started_at": process.started_at if process is not None else None}
+        return boot_of_log(self.path, source, flags or None, offset=self.offset, bounded=self.bounded)
 
 
 def await_ready(
