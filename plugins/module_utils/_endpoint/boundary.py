@@ -29,6 +29,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost im
     boundary_generate_tokens,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import (
+    QUICK_SECONDS,
     Facts,
     Inconclusive,
     read_facts,
@@ -280,7 +281,7 @@ def _run(settings: Settings, facts: Facts, plan: Plan) -> dict[str, t.Any]:
 
 def _after_a_cut(client: http.Client, looks: t.Sequence[Look]) -> list[Look]:
     """A connection that ended early proves nothing, unless the endpoint is gone with it."""
-    fault = client.get("/health", timeout=min(client.timeout, 15.0)).fault
+    fault = client.get("/health", timeout=min(client.timeout, QUICK_SECONDS)).fault
     if fault is None or fault.code != "not_listening":
         return list(looks)
     return [

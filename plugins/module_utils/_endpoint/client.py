@@ -147,9 +147,9 @@ class Client:
         """GET ``path`` (with its leading slash), reading at most ``limit`` bytes."""
         return self._exchange("GET", path, None, timeout, limit)
 
-    def post(self, path: str, body: Body, *, timeout: float | None = None, limit: int = REPLY_LIMIT) -> Reply:
-        """POST a JSON body and read the whole reply, at most ``limit`` bytes."""
-        return self._exchange("POST", path, body, timeout, limit)
+    def post(self, path: str, body: Body, *, timeout: float | None = None) -> Reply:
+        """POST a JSON body and read the whole reply."""
+        return self._exchange("POST", path, body, timeout, REPLY_LIMIT)
 
     def stream(
         self, path: str, body: Body, *, timeout: float | None = None, cancel: threading.Event | None = None

@@ -125,7 +125,7 @@ def _wait_until_ready(client: Client, timeout: float) -> None:
 def _ask(client: Client, path: str) -> Reply:
     reply = client.get(path, timeout=min(client.timeout, QUICK_SECONDS))
     refuse_key(reply.status)
-    if reply.fault is None or reply.fault.code in ("too_large",):
+    if reply.fault is None or reply.fault.code == "too_large":
         return reply
     if reply.fault.code in ("timeout", "cut"):
         raise Inconclusive(f"the endpoint does not answer: {reply.fault.text}")

@@ -25,6 +25,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost im
     RATE_RUNS,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import (
+    QUICK_SECONDS,
     Facts,
     Inconclusive,
     read_facts,
@@ -85,7 +86,9 @@ def decode_rate(heard: Heard) -> Rate:
     if tokens is None or heard.first_at is None or heard.last_at is None:
         return Rate(None, None, "the reply does not count what it generated")
     if tokens < LEAST_GENERATED:
-        return Rate(None, None, f"{tokens:,} generated tokens are too few for a decode rate, which takes 128")
+        return Rate(
+            None, None, f"{tokens:,} generated tokens are too few for a decode rate, which takes {LEAST_GENERATED}"
+        )
     if heard.pieces < LEAST_PIECES:
         return Rate(None, None, f"{tokens:,} tokens arrived in {heard.pieces:,} pieces, which shows no pace")
     wall = heard.last_at - heard.first_at
@@ -210,7 +213,7 @@ def _run(
 
 def _draft_acceptance(client: http.Client) -> float | None:
     """The engine's own figure over its draft tokens, a part of 1; None where it has none."""
-    stats = client.get("/stats", timeout=min(client.timeout, 15.0)).json()
+    stats = client.get("/stats", timeout=min(client.timeout, QUICK_SECONDS)).json()
     value = stats.get("draft_accept") if isinstance(stats, dict) else None
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
         return float(value)

@@ -22,7 +22,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import siz
 
 # These follow from what the running stack was measured to do; on another stack they would only be guesses.
 MEASURED_QUANTITIES = ("settled_free_mib", "unclaimed_mib", "slab_slots", "pool_slots", "lendable_slots")
-QUANTITIES = ("weights_mib", "kv_mib", "sequences_backed", *MEASURED_QUANTITIES, "sampler_rows", "prefill_tps")
 
 # The engine prints full-length sessions with one decimal.
 _SESSION_ROUNDING = 0.06
