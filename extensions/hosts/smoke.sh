@@ -29,6 +29,7 @@ timed() {
 
 down() { "$here/hosts.sh" down; }
 
+down
 before=$(left)
 trap down EXIT
 timed 'image' "$here/hosts.sh" build
