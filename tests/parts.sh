@@ -144,7 +144,7 @@ part_types() {
     mapfile -t paths < <(sources 'plugins/*.py' | sed "s|^|$package/|")
     mypy "${paths[@]}" || return 1
     mapfile -t paths < <(sources 'extensions/rehearsal/*.py')
-    if ((${#paths[@]})); then (cd extensions/rehearsal && mypy --config-file ../../pyproject.toml .); fi
+    if ((${#paths[@]})); then (cd extensions/rehearsal && mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache/rehearsal .); fi
 }
 
 part_unit() { python -m pytest -q tests/unit; }

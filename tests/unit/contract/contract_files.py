@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import pathlib
+import re
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -17,6 +18,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 PACKAGE = "ansible_collections.kvfleet.radiance.plugins.modules"
 MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py"))
 SCHEMAS = sorted(path.name for path in (ROOT / "schemas").glob("*.schema.json"))
+
+
+_LEFT_BEHIND = re.compile(r"\.pyc$|/\.\w+_cache/|/\.ansible/")
 
 
 class _Declared(BaseException):
@@ -62,5 +66,5 @@ def text_files(*folders: str) -> list[pathlib.Path]:
     for folder in folders:
         top = ROOT / folder
         paths = [top] if top.is_file() else sorted(top.rglob("*"))
-        found += [path for path in paths if path.is_file() and path.suffix != ".pyc"]
+        found += [path for path in paths if path.is_file() and not _LEFT_BEHIND.search(str(path))]
     return found
