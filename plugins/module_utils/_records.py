@@ -18,6 +18,7 @@ import os
 import re
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 
 SCHEMA = "kvfleet.radiance/record/1"
@@ -65,6 +66,12 @@ _AT = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
 _ID = re.compile(r"^[0-9a-f]{12}$")
 
 
+def utc_now() -> str:
+    """The present second, like ``2026-10-13T09:30:00Z``: the form of time in every file of ours."""
+    now = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017  datetime.UTC is 3.11's
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def canonical(value: t.Any) -> str:
     """JSON that is the same text for the same value: sorted, without blanks, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -80,10 +87,9 @@ def entry(kind: str, host: str, service: str, attempt: str | None, **fields: t.A
 
     ``attempt`` ties the lines of one plan together. Raises RadianceError ``record_invalid``.
     """
-    now = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017  datetime.UTC is 3.11's
     value: dict[str, t.Any] = {
         "schema": SCHEMA,
-        "at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "at": utc_now(),
         "host": host,
         "service": service,
         "kind": kind,
@@ -202,12 +208,12 @@ def append(path: str, entries: t.Sequence[dict[str, t.Any]]) -> list[str]:
         new = missing(present, entries)
         if new:
             closing = "\n" if content and not content.endswith(b"\n") else ""
-            _write_all(handle, (closing + "".join(canonical(value) + "\n" for value in new)).encode("ascii"))
+            _durable.write_all(handle, (closing + "".join(canonical(value) + "\n" for value in new)).encode("ascii"))
             os.fsync(handle)
     finally:
         os.close(handle)
     if not existed:
-        _sync_folder(os.path.dirname(os.path.abspath(path)))
+        _durable.sync_folder(os.path.dirname(os.path.abspath(path)))
     return reports
 
 
@@ -219,17 +225,3 @@ def _read_all(handle: int) -> bytes:
         if not part:
             return b"".join(parts)
         parts.append(part)
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
-
-
-def _sync_folder(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

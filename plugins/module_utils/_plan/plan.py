@@ -12,6 +12,7 @@ import json
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.shapes import SCHEMA as LEDGER_SCHEMA
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.ceiling import read_ceiling
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.figures import kv_figures
@@ -32,7 +33,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
 
 SCHEMA = "kvfleet.radiance/plan/1"
-LEDGER_SCHEMA = "kvfleet.radiance/ledger/1"
 
 # A published sweep of an expert-offload engine on the same cards found garbage after long prompts at 122 MiB free and
 # clean answers from 162 MiB on.

@@ -12,12 +12,12 @@ import re
 import time
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SIZE_PATTERN, parse_size
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import boot_of_log, ledger_from
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, alive
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.drain import healthy
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase
@@ -198,5 +198,5 @@ def _never(ledger: dict[str, t.Any], text: str, timeout: float, answer: str) -> 
 def save_receipt(state: State, ledger: t.Mapping[str, t.Any], text: str) -> str:
     """Keep the boot's text, which ends with its listening line, as ``receipts/<fingerprint>.log``; returns the path."""
     path = f"{state.receipts}/{ledger['fingerprint']}.log"
-    durable.replace(path, text.encode("utf-8"), 0o600)
+    _durable.replace(path, text.encode("utf-8"), 0o600)
     return path

@@ -14,8 +14,8 @@ import shlex
 import stat
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
 
 MASK = "********"
 # A name that holds a secret ends in one of these words: API_KEY and HF_TOKEN do, API_KEY_FILE and MAX_TOKENS do not.
@@ -90,7 +90,7 @@ def compare(files: t.Sequence[Wanted]) -> list[Change]:
     changes = []
     for item in files:
         try:
-            before = durable.read(item.dest)
+            before = _durable.read(item.dest)
             status = os.stat(item.dest) if before is not None else None
         except OSError as error:
             raise RadianceError(f"{item.dest} cannot be read: {error.strerror}.", code="file_unusable") from error
@@ -142,35 +142,35 @@ def stage(changes: t.Sequence[Change], entries: t.Sequence[t.Mapping[str, t.Any]
     """Write the backups and the new files, synced, under names that nothing reads."""
     for change, entry in zip(changes, entries):
         if change.before is not None:
-            durable.write_synced(entry["backup"], change.before, 0o600)
-            durable.sync_folder(os.path.dirname(entry["backup"]))
-        durable.write_synced(entry["staged"], change.after, change.mode, change.owner)
+            _durable.write_synced(entry["backup"], change.before, 0o600)
+            _durable.sync_folder(os.path.dirname(entry["backup"]))
+        _durable.write_synced(entry["staged"], change.after, change.mode, change.owner)
 
 
 def swap(entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
     """Rename every staged file into its place."""
     for entry in entries:
         os.replace(entry["staged"], entry["dest"])
-        durable.sync_folder(os.path.dirname(entry["dest"]))
+        _durable.sync_folder(os.path.dirname(entry["dest"]))
 
 
 def restore(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     """Put every file back as the journal says it was; can be done again after it was cut. Says what it put back."""
     done = []
     for entry in entries:
-        durable.remove(entry["staged"])
+        _durable.remove(entry["staged"])
         if not entry["existed"]:
-            if durable.remove(entry["dest"]):
-                durable.sync_folder(os.path.dirname(entry["dest"]))
+            if _durable.remove(entry["dest"]):
+                _durable.sync_folder(os.path.dirname(entry["dest"]))
                 done.append(entry["dest"])
             continue
-        content = durable.read(entry["backup"])
+        content = _durable.read(entry["backup"])
         if content is None:
             # The backup is written before anything is swapped: where it is missing, nothing was.
             continue
         owner = (int(entry["uid"]), int(entry["gid"]))
-        if durable.read(entry["dest"]) != content or stat.S_IMODE(os.stat(entry["dest"]).st_mode) != entry["mode"]:
-            durable.replace(entry["dest"], content, int(entry["mode"]), owner)
+        if _durable.read(entry["dest"]) != content or stat.S_IMODE(os.stat(entry["dest"]).st_mode) != entry["mode"]:
+            _durable.replace(entry["dest"], content, int(entry["mode"]), owner)
             done.append(entry["dest"])
     return done
 
@@ -183,7 +183,7 @@ def by_hand(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
         if not entry["existed"]:
             if os.path.exists(entry["dest"]):
                 commands.append(f"rm -f {dest}")
-        elif durable.read(entry["backup"]) not in (None, durable.read(entry["dest"])):
+        elif _durable.read(entry["backup"]) not in (None, _durable.read(entry["dest"])):
             commands.append(f"install -m {int(entry['mode']):04o} {shlex.quote(entry['backup'])} {dest}")
     return commands
 
@@ -194,13 +194,13 @@ def discard(entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
         for path in (entry["staged"], entry["backup"]):
             if path:
                 with contextlib.suppress(OSError):
-                    durable.remove(path)
+                    _durable.remove(path)
 
 
 def install(changes: t.Sequence[Change]) -> None:
     """Replace each file where nothing has to be restarted for it."""
     for change in changes:
-        durable.replace(change.dest, change.after, change.mode, change.owner)
+        _durable.replace(change.dest, change.after, change.mode, change.owner)
 
 
 def masked(text: str) -> str:

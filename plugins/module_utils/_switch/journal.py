@@ -34,15 +34,16 @@ import time
 import typing as t
 import uuid
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State, utc_now
+from ansible_collections.kvfleet.radiance.plugins.module_utils._records import utc_now
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
 SCHEMA = "kvfleet.radiance/switch-journal/1"
 
 
 class Journal:
-    """One transaction's journal. ``save`` makes what ``data`` holds durable."""
+    """One transaction's journal. ``save`` makes what ``data`` holds _durable."""
 
     def __init__(self, path: str, data: dict[str, t.Any]) -> None:
         self.path = path
@@ -76,7 +77,7 @@ class Journal:
     @classmethod
     def load(cls, state: State) -> Journal | None:
         """The journal that an earlier run left, or None. Raises RadianceError ``journal_unreadable``."""
-        content = durable.read(state.journal)
+        content = _durable.read(state.journal)
         if content is None:
             return None
         try:
@@ -99,21 +100,21 @@ class Journal:
 
     def save(self) -> None:
         """Replace the file with ``data``, synced."""
-        durable.replace(self.path, json.dumps(self.data, sort_keys=True).encode("ascii") + b"\n", 0o600)
+        _durable.replace(self.path, json.dumps(self.data, sort_keys=True).encode("ascii") + b"\n", 0o600)
 
     def close(self) -> None:
         """The transaction is over: remove the journal first, then the backups that only it names."""
-        durable.remove(self.path)
-        durable.sync_folder(os.path.dirname(self.path))
+        _durable.remove(self.path)
+        _durable.sync_folder(os.path.dirname(self.path))
         for entry in self.data["files"]:
             for name in ("staged", "backup"):
                 if entry[name]:
-                    durable.remove(entry[name])
+                    _durable.remove(entry[name])
 
 
 def boot_id() -> str:
     """Which start of the machine this is; a monotonic clock means nothing across two of them."""
-    content = durable.read("/proc/sys/kernel/random/boot_id")
+    content = _durable.read("/proc/sys/kernel/random/boot_id")
     return (content or b"").decode("ascii", "replace").strip()
 
 

@@ -19,9 +19,9 @@ import subprocess
 import time
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
 
 _POLL = 0.05
 # After SIGKILL only the kernel is in the way: memory to give back, a device to let go of.
@@ -87,7 +87,7 @@ class ProcessManager:
         """
 
         def announce() -> None:
-            durable.replace(self.pid_file, b"%d\n" % os.getpid(), 0o644)
+            _durable.replace(self.pid_file, b"%d\n" % os.getpid(), 0o644)
 
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         environment["LC_ALL"] = "C"

@@ -10,22 +10,16 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import fcntl
 import json
 import os
 import typing as t
 import uuid
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._records import utc_now
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import start_ticks
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable
-
-
-def utc_now() -> str:
-    """The present second, like ``2026-10-13T09:30:00Z``."""
-    now = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017  datetime.UTC is 3.11's
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class State:
@@ -59,7 +53,7 @@ class State:
     def sweep(self) -> None:
         """Remove what a run left that died after its journal was closed. Only with the lock, and without a journal."""
         for name in os.listdir(self.backup):
-            durable.remove(os.path.join(self.backup, name))
+            _durable.remove(os.path.join(self.backup, name))
 
 
 @contextlib.contextmanager

@@ -9,8 +9,9 @@ import stat
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import durable, files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -183,5 +184,5 @@ def test_whatever_the_bytes_they_come_back(
 def test_a_replace_that_cannot_end_leaves_the_old_file(tmp_path: pathlib.Path) -> None:
     (tmp_path / "target").mkdir()
     with pytest.raises(OSError):
-        durable.replace(str(tmp_path / "target"), b"x", 0o600)
+        _durable.replace(str(tmp_path / "target"), b"x", 0o600)
     assert [path.name for path in tmp_path.iterdir()] == ["target"]

@@ -20,13 +20,18 @@ def sync_folder(folder: str) -> None:
         os.close(handle)
 
 
+def write_all(handle: int, data: bytes) -> None:
+    """Write all of it: one call may write less."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
 def write_synced(path: str, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
     """Write a file that nothing reads yet, with its mode (and its owner, where we may set it), and sync it."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(handle, view) :]
+        write_all(handle, data)
         if owner is not None:
             # Only root may give a file away; for anybody else the file is theirs already, or it cannot be kept.
             with contextlib.suppress(PermissionError):
