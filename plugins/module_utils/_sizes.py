@@ -52,6 +52,10 @@ class Size(t.NamedTuple):
         """The largest size that prints as this text."""
         return self.mib + self.plus_minus_mib
 
+    def prints(self, mib: float) -> bool:
+        """Whether a size of ``mib`` prints as this text, but for what binary floating point adds."""
+        return self.low_mib - 1e-9 <= mib <= self.high_mib + 1e-9
+
     def as_dict(self) -> SizeDict:
         """The size as a ledger carries it."""
         return {"mib": self.mib, "plus_minus_mib": self.plus_minus_mib, "text": self.text}

@@ -17,9 +17,11 @@ import math
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import Shape
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
 
+MIB = 1024 * 1024
 DEFAULT_CHECKPOINT_SLOTS = 8
-_VMEM_GRANULE = 2 * 1024 * 1024
+_VMEM_GRANULE = 2 * MIB
 _BYTES_PER_ELEMENT = {"fp8": 1, "bf16": 2}
 
 
@@ -51,6 +53,13 @@ def kv_groups(arch: str | None, tp: int, shape: Shape) -> list[ArchitectureGroup
         ArchitectureGroup("kv_gdn_conv", 0, 0, (3 + depth) * math.ceil(10240 / tp) * 2 * recurrent_layers, 1),
         ArchitectureGroup("kv_qsa_tail", 0, 0, (4 + depth) * 256 * 2 * attention_layers, 1),
     ]
+
+
+def pages_agree(groups: t.Sequence[ArchitectureGroup], printed: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+    """Whether a ledger's KV groups print these very pages. A page is a rate: it must be met, not come near."""
+    known = {group.name: group.page_bytes / MIB for group in groups if group.page_bytes}
+    pages = {group["name"]: size_from_dict(group["page"]) for group in printed if group.get("page") is not None}
+    return set(known) == set(pages) and all(pages[name].prints(mib) for name, mib in known.items())
 
 
 def checkpoint_stride_bytes(snapshot: float) -> float:

@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import MIB
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import Shape
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, rounded
 
-MIB = 1024 * 1024
 _ALIGN = 4096
 
 

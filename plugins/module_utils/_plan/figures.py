@@ -12,16 +12,13 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import (
     DEFAULT_CHECKPOINT_SLOTS,
+    MIB,
     ArchitectureGroup,
     checkpoint_stride_bytes,
     kv_groups,
+    pages_agree,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
-    MIB,
-    Figures,
-    PagedGroup,
-    StateGroup,
-)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures, PagedGroup, StateGroup
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import KvModel
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import HOST_CHECKPOINTS_FROM, Shape, at_least
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger
@@ -65,17 +62,12 @@ def _printed_groups(ledger: Ledger) -> list[t.Mapping[str, t.Any]]:
 def _agrees(printed: t.Sequence[t.Mapping[str, t.Any]], dimensions: t.Sequence[ArchitectureGroup]) -> bool:
     """Whether the known dimensions give what this boot printed: every page, and the state of all groups together.
 
-    A page is a rate and must be met. States are compared in sum and to 1 %, so that a small group of another layer
-    count does not void the dimensions.
+    States are compared in sum and to 1 %, so that a small group of another layer count does not void the dimensions.
     """
-    pages = {group.name: group.page_bytes / MIB for group in dimensions if group.page_bytes}
-    paged = {group["name"]: size_from_dict(group["page"]) for group in printed if group.get("page") is not None}
+    if any(group.get("page") is not None for group in printed) and not pages_agree(dimensions, printed):
+        return False
     states = [size_from_dict(group["state"]).mib for group in printed if group.get("state") is not None]
     known_state = sum(group.state_bytes for group in dimensions) / MIB
-    if paged and set(paged) != set(pages):
-        return False
-    if any(not size.low_mib - 1e-9 <= pages[name] <= size.high_mib + 1e-9 for name, size in paged.items()):
-        return False
     return not states or abs(sum(states) - known_state) <= 0.01 * known_state
 
 
@@ -88,7 +80,7 @@ def _from_ledger(
     for group in printed:
         size = size_from_dict(group["page"] if group.get("page") is not None else group["state"])
         value = float(bytes_of.get(group["name"], 0))
-        if not size.low_mib - 1e-9 <= value / MIB <= size.high_mib + 1e-9:
+        if not size.prints(value / MIB):
             value = float(round(size.mib * MIB))
         if group.get("page") is not None:
             paged.append(PagedGroup(int(group["block_tokens"]), value))

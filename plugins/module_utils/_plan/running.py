@@ -11,7 +11,7 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import kv_groups
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import kv_groups, pages_agree
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES, SHAPE_NAMES, Shape
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger, mib
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Size, size_from_dict
@@ -140,19 +140,8 @@ def _dtype_from_pages(ledger: Ledger, values: t.Mapping[str, t.Any]) -> str | No
     """The dtype whose page sizes are the printed ones, where the architecture is known and only one dtype matches."""
     if any(name not in values for name in SHAPE_NAMES if name != "kv_cache_dtype"):
         return None
-    pages = {
-        group["name"]: size_from_dict(group["page"])
-        for group in (ledger.get("kv") or {}).get("groups") or []
-        if group.get("page") is not None
-    }
-    matches = []
-    for dtype in KNOWN_DTYPES:
-        shape = Shape(**{**values, "kv_cache_dtype": dtype})
-        groups = kv_groups((ledger.get("model") or {}).get("arch"), int(ledger.get("tp") or 0), shape) or []
-        paged = {group.name: group.page_bytes / 1024 / 1024 for group in groups if group.page_bytes}
-        if paged and set(paged) == set(pages):
-            fits = all(
-                pages[name].low_mib - 1e-9 <= size <= pages[name].high_mib + 1e-9 for name, size in paged.items()
-            )
-            matches += [dtype] if fits else []
+    arch, tp = (ledger.get("model") or {}).get("arch"), int(ledger.get("tp") or 0)
+    printed = (ledger.get("kv") or {}).get("groups") or []
+    groups_of = {dtype: kv_groups(arch, tp, Shape(**{**values, "kv_cache_dtype": dtype})) for dtype in KNOWN_DTYPES}
+    matches = [dtype for dtype, groups in groups_of.items() if groups and pages_agree(groups, printed)]
     return matches[0] if len(matches) == 1 else None
