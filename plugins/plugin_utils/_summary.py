@@ -24,7 +24,8 @@ def failure(result: t.Mapping[str, t.Any], task: str = "", reached: bool = True)
     says = _env_text.one_line(str(result.get("msg") or "no reason was given"))
     # A filter's refusal comes wrapped in what Ansible was doing with it.
     says = re.split(r"The (?:filter|test|lookup) plugin '[^']*' failed: ", says)[-1]
-    return {"word": _word(result, task, reached), "says": says}
+    word = _word(result, task, reached)
+    return {"word": word, "says": "the host does not answer" if word == "not_reached" else says}
 
 
 def _word(result: t.Mapping[str, t.Any], task: str, reached: bool) -> str:
