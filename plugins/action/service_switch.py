@@ -30,6 +30,7 @@ _WRAPPER_GRACE = 3.0
 _NO_SIGN = 300.0
 # A failure to transfer or to run that is not the connection's; so many in a row are no accident.
 _ERRORS_IN_A_ROW = 5
+_GONE = "its process on the target is gone"
 _Answer = t.TypeVar("_Answer")
 
 
@@ -65,7 +66,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         try:
             result.update(self._follow(job, earlier))
         except _Lost as error:
-            result.update(_interrupted([], f"the connection was lost and did not come back: {error}"))
+            result.update(
+                _interrupted(self._seen, f"the connection was lost and did not come back ({error})", lost=True)
+            )
         finally:
             with contextlib.suppress(AnsibleError):
                 self._job(job, "cleanup")
@@ -101,17 +104,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             self._task.async_val = own
 
     def _follow(self, job: str, earlier: set[str]) -> dict[str, t.Any]:
-        """Poll until the module has ended, or is gone without having said how."""
-        shown = 0
+        """Poll until the module has ended, or is gone without having said how. What was seen of it is ``_seen``."""
+        self._seen: list[dict[str, t.Any]] = []
         pause = _FIRST_PAUSE
         began = asked = time.monotonic()
         while True:
             time.sleep(pause)
             pause = min(pause * 1.2, _LONGEST_PAUSE)
             lines = [line for line in self._surely(self._progress) if line["run"] not in earlier]
-            for line in lines[shown:]:
+            for line in lines[len(self._seen) :]:
                 self._show(line)
-            shown = len(lines)
+            self._seen = lines
             # The progress is cheap to read. The job is asked when that says that it has ended, and now and then.
             if lines and lines[-1]["phase"] != "end" and time.monotonic() - asked < _ASK_EVERY:
                 continue
@@ -122,7 +125,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             if lines and not self._lives(lines[0]):
                 time.sleep(_WRAPPER_GRACE)
                 status = self._surely(lambda: self._job(job, "status"))
-                return _finished(status, lines) if status.get("finished") else _interrupted(lines, "")
+                return _finished(status, lines) if status.get("finished") else _interrupted(lines, _GONE)
             if not lines and time.monotonic() - began > _NO_SIGN:
                 return _interrupted(lines, f"nothing was heard of it for {_NO_SIGN:g} s")
 
@@ -190,25 +193,23 @@ def _finished(status: dict[str, t.Any], lines: list[dict[str, t.Any]]) -> dict[s
         return {name: value for name, value in status.items() if name not in ("ansible_job_id", "started", "finished")}
     words = str(status.get("msg", "")).strip().splitlines()[-1:]
     # A module that was killed printed nothing, and the wrapper reports that it found no result in it.
-    return _interrupted(lines, "" if not words or "json char" in words[0] else words[0])
+    return _interrupted(lines, _GONE if not words or "json char" in words[0] else f"{_GONE} ({words[0]})")
 
 
-def _interrupted(lines: list[dict[str, t.Any]], why: str) -> dict[str, t.Any]:
-    """A failure with the keys of every result, for a module that is gone."""
+def _interrupted(lines: list[dict[str, t.Any]], why: str, lost: bool = False) -> dict[str, t.Any]:
+    """A failure with the keys of every result, for a module that is gone, or (``lost``) that goes on unseen."""
     phase = next((line["phase"] for line in reversed(lines) if line["phase"] != "end"), "lock")
     msg = (
-        f"The switch was interrupted in phase {phase}: its process on the target is gone"
-        + (f" ({why})" if why else "")
-        + ". Run the same again, or the module without expect: it restores the old pair or finishes the new one, and "
-        "says which."
+        f"The switch was {'last seen' if lost else 'interrupted'} in phase {phase}: {why}. Run the same again, or the "
+        "module without expect: it restores the old pair or finishes the new one, and says which."
     )
     return {
         **Run().result(),
         "failed": True,
-        "changed": phase not in ("lock", "precheck", "drain"),
+        "changed": lost or phase not in ("lock", "precheck", "drain"),
         "outcome": "failed",
         "code": "interrupted",
-        "phases": [{"name": phase, "seconds": None, "says": "interrupted"}],
+        "phases": [{"name": phase, "seconds": None, "says": why}],
         "says": msg,
         "msg": msg,
     }

@@ -13,6 +13,7 @@ import sys
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.plugins.action import service_switch
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import (
     NEW,
     ROOT,
@@ -142,6 +143,18 @@ def test_a_module_that_is_gone_is_reported_with_its_phase(service: Service) -> N
     # The engine was loading, and the next run finds it.
     result = service.run()
     assert (result["outcome"], result["failed"], service.pair()) == ("switched", False, "25844+5119")
+
+
+def test_a_switch_that_was_lost_from_sight_is_not_called_dead() -> None:
+    lines = [{"run": "0a", "phase": phase, "says": ""} for phase in ("lock", "precheck", "drain")]
+    result = service_switch._interrupted(lines, "the connection was lost and did not come back (timed out)", lost=True)
+    assert result["msg"].startswith(
+        "The switch was last seen in phase drain: the connection was lost and did not come back (timed out). Run the "
+    )
+    assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "failed")
+    gone = service_switch._interrupted(lines, "its process on the target is gone")
+    assert gone["msg"].startswith("The switch was interrupted in phase drain: its process on the target is gone. ")
+    assert (gone["failed"], gone["changed"], gone["outcome"]) == (True, False, "failed")
 
 
 def test_a_refusal_before_the_lock_comes_back_as_it_is(service: Service) -> None:
