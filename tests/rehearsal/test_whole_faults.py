@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from rehearsals import Checkout
 from test_whole_in_order import OLD, host_word, pair
@@ -19,7 +21,9 @@ from test_whole_in_order import OLD, host_word, pair
     ],
 )
 def test_a_fault_rolls_back(fresh: Checkout, fault: str, said: list[str]) -> None:
-    run = fresh.rehearse("--faults", fault)
+    # An engine that never gets ready is given 15 seconds instead of the rehearsal's 60.
+    patience = {"endpoint_timeouts": {"drain": 30, "stop": 15, "release": 15, "ready": 15, "probe": 120}}
+    run = fresh.rehearse("--faults", fault, "-e", json.dumps(patience))
     assert run.code != 0
     for text in ("rolled_back", "24,000", *said):
         assert text in run.words, f"{text}: {run.text}"
