@@ -53,11 +53,10 @@ class Boot(Part):
                 rank,
             )
         for rank, slots in enumerate(machine.slots):
-            free = machine.split.weights_pool - slots.slab_bytes
-            pool = machine.split.weights_pool
+            pool, taken = machine.split.weights_pool, slots.slab_bytes
             log.info(
-                f"load: rank {rank}, mover took {humanb(slots.slab_bytes)}, weights pool {humanb(free)} free of "
-                f"{humanb(pool)}",
+                f"load: rank {rank}, mover took {humanb(taken)}, "
+                f"weights pool {humanb(pool - taken)} free of {humanb(pool)}",
                 rank,
             )
         size = int(world.container_gib * GIB)

@@ -81,12 +81,12 @@ class Memory(Part):
         """Chunks, the KV plan and the prefix cache."""
         machine, log = self._machine, self._log
         flags, kv = machine.flags, machine.kv
-        by_interval = machine.interval < flags.number("--max-num-batched-tokens")
+        batched = flags.number("--max-num-batched-tokens")
+        by_interval = machine.interval < batched
         log.info(
             f"chunk geometry: quantum {BLOCK_TOKENS} (attn block {BLOCK_TOKENS}, state chunk {BLOCK_TOKENS}), "
-            f"checkpoint interval {machine.interval}, max_tok {flags.number('--max-num-batched-tokens')} -> prefill "
-            "chunks of at most "
-            f"{machine.chunk}" + (" (the checkpoint interval, not the budget)" if by_interval else "")
+            f"checkpoint interval {machine.interval}, max_tok {batched} -> prefill chunks of at most {machine.chunk}"
+            + (" (the checkpoint interval, not the budget)" if by_interval else "")
         )
         refusal = kv_report.refusal(machine)
         if refusal:

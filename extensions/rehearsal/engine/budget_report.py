@@ -9,10 +9,13 @@ from .machine import Machine
 from .sizes import MIB, humanb
 
 _RULE = "------------------------------"
+_UNDER_A_NOTE = " " * 34
 
 
-def _row(name: str, size: int, note: str = "") -> str:
-    return f"  {name:<18} {humanb(size):>10}" + (f"   {note}" if note else "")
+def _row(name: str, size: int, *notes: str) -> str:
+    """A row of a report; its notes stand under each other."""
+    head = f"  {name:<18} {humanb(size):>10}"
+    return head + "   " + f"\n{_UNDER_A_NOTE}".join(notes) if notes else head
 
 
 def _share(part: int, whole: int) -> str:
@@ -27,21 +30,21 @@ def backing(machine: Machine) -> tuple[float, float]:
     return percent, percent / 100 * machine.shape.sequences
 
 
-def _cache_note(machine: Machine) -> str:
+def _cache_notes(machine: Machine) -> tuple[str, ...]:
     shape, split = machine.shape, machine.split
     share = _share(split.kv, split.elastic)
     if split.kv >= machine.kv.ceiling:
         return (
             f"{share} -- backs {shape.sequences} sequences all at {shape.context} tokens at once, which is the worst "
-            "case and\n"
-            "                                  more would be unusable"
+            "case and",
+            "more would be unusable",
         )
     percent, sessions = backing(machine)
     return (
         f"{share} -- {percent:.0f}% backing of the {shape.sequences} x {shape.context} worst case: {sessions:.1f} "
-        "full-length\n"
-        "                                  sessions. With prefix caching a finished sequence's blocks stay held\n"
-        "                                  for reuse, so the demand is LIVE SESSIONS and not running requests"
+        "full-length",
+        "sessions. With prefix caching a finished sequence's blocks stay held",
+        "for reuse, so the demand is LIVE SESSIONS and not running requests",
     )
 
 
@@ -68,7 +71,7 @@ def budget(machine: Machine) -> str:
         f"  {_RULE}",
         _row("elastic", split.elastic, f"what --expert-vs-cache-ratio {card.ratio:.2f} divides"),
         _row("  experts", split.experts, _share(split.experts, split.elastic) + note),
-        _row("  kv cache", split.kv, _cache_note(machine)),
+        _row("  kv cache", split.kv, *_cache_notes(machine)),
     ]
     if split.unusable > 0:
         rows.append(_row("  unusable", split.unusable, "neither side could take it: both are at their ceiling"))
@@ -78,10 +81,8 @@ def budget(machine: Machine) -> str:
                 "  prefill staging",
                 split.staging_buffers,
                 "out of the experts: two buffers of one layer's non-resident experts,",
+                "at the arena's top and lent back to the slab while steps are small",
             )
-        )
-        rows.append(
-            "                                  at the arena's top and lent back to the slab while steps are small"
         )
     rows += [
         "  ==============================",
@@ -91,8 +92,9 @@ def budget(machine: Machine) -> str:
             "static + experts" if derived_weights else "stated by --vram-weights-mib",
         ),
         _row("vram_kv", split.kv_pool, "stated by --vram-kv-mib" if card.stated_kv else "the cache's share"),
-        _row("unclaimed", split.unclaimed, "the headroom, the unusable above, and what MiB rounding"),
-        "                                  could not place",
+        _row(
+            "unclaimed", split.unclaimed, "the headroom, the unusable above, and what MiB rounding", "could not place"
+        ),
     ]
     return "\n".join(rows)
 
@@ -161,8 +163,9 @@ def empty_pools() -> str:
     """The refusal of a card on which both derived pools came out empty."""
     return (
         "VRAM pool budgets are empty -- state --vram-weights-mib / --vram-kv-mib, or let the card be split by "
-        "--gpu-headroom-mib and --expert-vs-cache-ratio:\n  vram_weights resolved to 0 MiB\n  vram_kv resolved to 0 "
-        "MiB\n"
+        "--gpu-headroom-mib and --expert-vs-cache-ratio:\n"
+        "  vram_weights resolved to 0 MiB\n"
+        "  vram_kv resolved to 0 MiB\n"
     )
 
 

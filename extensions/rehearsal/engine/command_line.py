@@ -1,11 +1,14 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line of radiance 1.0.x: its flags, their defaults, and how loosely it reads numbers."""
+"""The command line of radiance: its flags by release, their defaults, and how loosely it reads numbers."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from .releases import Release
 
 AUTO = "auto"
 
@@ -43,6 +46,8 @@ _TEXTS: dict[str, str] = {
     "--expert-vs-cache-ratio": "0.75",
     "--placement": AUTO,
     "--ngram-placement": AUTO,
+    "--embedding-placement": AUTO,
+    "--p2p": AUTO,
     "--checkpoint-policy": "geometric-backoff",
     "--num-speculative-tokens": AUTO,
     "--default-max-tokens": AUTO,
@@ -56,6 +61,18 @@ _TEXTS: dict[str, str] = {
 }
 _SWITCHES = ("--no-prefix-cache", "--deterministic", "--debug-placement", "--live", "-v", "-vv")
 _ALIASES = {"--gpu-headroom": "--gpu-headroom-mib"}
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "--tp-wire": ("exact", "wht6"),
+    "--kv-cache-dtype": ("bf16", "fp8"),
+    "--checkpoint-policy": ("geometric-backoff", "tip-only", "keep-all"),
+    "--ngram-placement": (AUTO, "disk", "ram"),
+    "--p2p": (AUTO, "on", "off"),
+}
+# The first release that has a flag, and the first that has it no longer.
+_SINCE = {"--ngram-placement": (1, 0, 10), "--embedding-placement": (1, 1, 1), "--p2p": (1, 2)}
+_GONE = {"--expert-vs-cache-ratio": (1, 1), "--vram-weights-mib": (1, 3), "--vram-kv-mib": (1, 3)}
+# The only flags with a form in the environment.
+_FROM_ENVIRONMENT = {"--radiance-home": "RADIANCE_HOME", "--kernels": "RADIANCE_KERNELS"}
 MAX_DRAFTS = 16
 
 
@@ -70,6 +87,7 @@ class Flags:
     numbers: dict[str, int] = field(default_factory=lambda: {name: row[1] for name, row in _NUMBERS.items()})
     texts: dict[str, str] = field(default_factory=lambda: dict(_TEXTS))
     switches: list[str] = field(default_factory=list)
+    given: set[str] = field(default_factory=set)
     help: bool = False
 
     def number(self, name: str) -> int:
@@ -115,9 +133,25 @@ def _within(name: str, value: int, low: int, high: int) -> int:
     return value
 
 
-def parse(argv: list[str]) -> Flags:
+def known(name: str, release: Release) -> bool:
+    """Whether a release has this flag."""
+    if name not in _NUMBERS and name not in _TEXTS:
+        return False
+    return release.since(*_SINCE.get(name, (0,))) and not (name in _GONE and release.since(*_GONE[name]))
+
+
+def model_of(argv: list[str]) -> str:
+    """The model that a command line names, before anything else of it is read; the last one wins."""
+    named = [value for name, value in zip(argv, argv[1:]) if name == "--model"]
+    return named[-1] if named else ""
+
+
+def parse(argv: list[str], release: Release | None = None, environment: Mapping[str, str] | None = None) -> Flags:
     """Read a command line, the last of a repeated flag winning; UsageError carries the engine's own text."""
+    release = release or Release()
     flags = Flags()
+    for name, variable in _FROM_ENVIRONMENT.items():
+        flags.texts[name] = (environment or {}).get(variable, "")
     rest = list(argv)
     while rest:
         given = rest.pop(0)
@@ -128,11 +162,12 @@ def parse(argv: list[str]) -> Flags:
             flags.switches.append(given)
             continue
         name = _ALIASES.get(given, given)
-        if name not in _NUMBERS and name not in _TEXTS:
+        if not known(name, release):
             raise UsageError(f"unknown option '{given}'")
         if not rest:
             raise UsageError(f"{given} needs an argument")
         value = rest.pop(0)
+        flags.given.add(name)
         if name in _NUMBERS:
             kind, _default, low, high = _NUMBERS[name]
             flags.numbers[name] = _within(given, atoll(value) if kind == "loose" else _whole(given, value), low, high)
@@ -147,12 +182,10 @@ def _check(flags: Flags) -> None:
         raise UsageError("--model is required")
     if flags.number("--tp") < 1:
         raise UsageError("--tp must be >= 1")
-    wire = flags.text("--tp-wire")
-    if wire not in ("exact", "wht6"):
-        raise UsageError(f"--tp-wire takes exact or wht6, not '{wire}'")
-    dtype = flags.text("--kv-cache-dtype")
-    if dtype not in ("bf16", "fp8"):
-        raise UsageError(f"--kv-cache-dtype takes bf16 or fp8, not '{dtype}'")
+    for name, choices in _CHOICES.items():
+        if flags.text(name) not in choices:
+            listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
+            raise UsageError(f"{name} takes {listed}, not '{flags.text(name)}'")
     ratio = flags.text("--expert-vs-cache-ratio")
     if not 0 < _real(ratio) < 1:
         raise UsageError(
@@ -181,10 +214,15 @@ def _real(text: str) -> float:
         return 0.0
 
 
-def usage() -> str:
-    """The usage text: every flag with its default."""
+def usage(release: Release | None = None) -> str:
+    """The usage text: every flag of a release with its default."""
+    release = release or Release()
     rows = ["usage: radiance --model FILE.rad [options]", ""]
-    rows += [f"  {name} N  (default {row[1]})" for name, row in _NUMBERS.items()]
-    rows += [f"  {name} TEXT" + (f"  (default {text})" if text else "") for name, text in _TEXTS.items()]
+    rows += [f"  {name} N  (default {row[1]})" for name, row in _NUMBERS.items() if known(name, release)]
+    rows += [
+        f"  {name} TEXT" + (f"  (default {text})" if text else "")
+        for name, text in _TEXTS.items()
+        if known(name, release)
+    ]
     rows += [f"  {name}" for name in _SWITCHES] + ["  --help"]
     return "\n".join(rows) + "\n"

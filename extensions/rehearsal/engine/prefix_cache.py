@@ -46,6 +46,10 @@ def common_head(left: array[int], right: array[int], most: int) -> int:
     return low
 
 
+def _is_head(head: array[int], tokens: array[int]) -> bool:
+    return common_head(head, tokens, len(head)) == len(head)
+
+
 class PrefixCache:
     """The entries of all sequences, running and ended."""
 
@@ -87,12 +91,7 @@ class PrefixCache:
         entry.tokens = tokens
         entry.computed = len(tokens)
         entry.turn = next(_turns)
-        covered = source is not None and not source.live and source.users == 0
-        if (
-            covered
-            and source is not None
-            and common_head(source.tokens, tokens, len(source.tokens)) == len(source.tokens)
-        ):
+        if source is not None and not source.live and source.users == 0 and _is_head(source.tokens, tokens):
             entry.charged += source.charged
             self._entries.remove(source)
         while len(self._idle()) > _MOST_IDLE and self.evict():
