@@ -21,43 +21,10 @@ description:
   - A verdict of V(failed) or V(inconclusive) does not fail the module. A wrong key, nothing listening, or a bad
     option does.
   - It changes nothing on disk, and it costs the endpoint's users real time.
-attributes:
-  check_mode:
-    support: full
-    description: Checks the options, sends no request at all, and says that it was skipped.
-  diff_mode:
-    support: none
-    description: The module changes nothing.
+extends_documentation_fragment:
+  - kvfleet.radiance.probe
+  - kvfleet.radiance.probe.prompts
 options:
-  endpoint:
-    description:
-      - Base URL of the endpoint, without C(/v1), for example V(http://127.0.0.1:8000).
-      - It is asked from the host that the task runs on. Proxies of the environment are not used, redirects are not
-        followed.
-    type: str
-    required: true
-  api_key:
-    description:
-      - Key of the endpoint. It is sent only to paths that ask for one, and never printed.
-      - A key shorter than 8 characters or of digits alone is refused, since keeping it out of a result would mangle
-        equal numbers in it.
-    type: str
-  api_key_file:
-    description:
-      - File that holds the key, on the host that the task runs on. The same rules hold for its content.
-    type: path
-  model:
-    description:
-      - Model to ask for. The default is the first one that C(/v1/models) lists.
-    type: str
-  timeout:
-    description:
-      - Seconds from connect to the last byte, for each request as a whole. Also how long the probe waits for an
-        endpoint that is still loading.
-      - The first request that passes it ends the probe.
-      - A whole number in plain decimal digits.
-    type: raw
-    default: 1800
   sequences:
     description:
       - Sequences to hold at once. The default is the endpoint's own C(max_num_seqs). More than that is V(inconclusive).
@@ -75,17 +42,6 @@ options:
         which is 600 for 3 sequences of 200,000 tokens.
       - A whole number in plain decimal digits.
     type: raw
-  chars_per_token:
-    description:
-      - Characters a token of the probe's own text, as M(kvfleet.radiance.token_calibration_info) returns it. The
-        default is to calibrate first.
-    type: float
-  require_idle:
-    description:
-      - Wait for other traffic to end, up to O(timeout), before anything is sent. Without it, other traffic makes the
-        verdict V(inconclusive).
-    type: bool
-    default: false
 author:
   - kvfleet.radiance maintainers (@kvfleet)
 """
@@ -277,18 +233,13 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
-        argument_spec=dict(
-            endpoint=dict(type="str", required=True),
-            api_key=dict(type="str", no_log=True),
-            api_key_file=dict(type="path", no_log=False),
-            model=dict(type="str"),
-            timeout=dict(type="raw", default=1800),
-            sequences=dict(type="raw"),
-            max_model_len=dict(type="raw"),
-            generate_tokens=dict(type="raw", no_log=False),
-            chars_per_token=dict(type="float", no_log=False),
-            require_idle=dict(type="bool", default=False),
-        ),
+        argument_spec={
+            **options.ENDPOINT,
+            **options.PROMPTS,
+            "sequences": {"type": "raw"},
+            "max_model_len": {"type": "raw"},
+            "generate_tokens": {"type": "raw", "no_log": False},
+        },
         mutually_exclusive=[("api_key", "api_key_file")],
         supports_check_mode=True,
     )

@@ -15,43 +15,8 @@ description:
     prompt that is answered. RV(calibration.method) says which, RV(calibration.prefilled_tokens) what it cost.
   - A count that was clipped at the limit, a count of characters, or a prompt that was cut never becomes a ratio.
   - It changes nothing on disk.
-attributes:
-  check_mode:
-    support: full
-    description: Checks the options, sends no request at all, and says that it was skipped.
-  diff_mode:
-    support: none
-    description: The module changes nothing.
-options:
-  endpoint:
-    description:
-      - Base URL of the endpoint, without C(/v1), for example V(http://127.0.0.1:8000).
-      - It is asked from the host that the task runs on. Proxies of the environment are not used, redirects are not
-        followed.
-    type: str
-    required: true
-  api_key:
-    description:
-      - Key of the endpoint. It is sent only to paths that ask for one, and never printed.
-      - A key shorter than 8 characters or of digits alone is refused, since keeping it out of a result would mangle
-        equal numbers in it.
-    type: str
-  api_key_file:
-    description:
-      - File that holds the key, on the host that the task runs on. The same rules hold for its content.
-    type: path
-  model:
-    description:
-      - Model to ask for. The default is the first one that C(/v1/models) lists.
-    type: str
-  timeout:
-    description:
-      - Seconds from connect to the last byte, for each request as a whole. Also how long the probe waits for an
-        endpoint that is still loading.
-      - The first request that passes it ends the probe.
-      - A whole number in plain decimal digits.
-    type: raw
-    default: 1800
+extends_documentation_fragment:
+  - kvfleet.radiance.probe
 author:
   - kvfleet.radiance maintainers (@kvfleet)
 """
@@ -141,13 +106,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
-        argument_spec=dict(
-            endpoint=dict(type="str", required=True),
-            api_key=dict(type="str", no_log=True),
-            api_key_file=dict(type="path", no_log=False),
-            model=dict(type="str"),
-            timeout=dict(type="raw", default=1800),
-        ),
+        argument_spec=options.ENDPOINT,
         mutually_exclusive=[("api_key", "api_key_file")],
         supports_check_mode=True,
     )

@@ -19,6 +19,20 @@ _KEY_FILE_LIMIT = 4096
 _LEAST_KEY = 8
 _TIMEOUT_SECONDS = 1800
 
+# The argument specs behind the fragments of doc_fragments/probe.py. Numbers are raw: Ansible's own int takes 06144,
+# 6_144 and 1e3.
+ENDPOINT: dict[str, t.Any] = {
+    "endpoint": {"type": "str", "required": True},
+    "api_key": {"type": "str", "no_log": True},
+    "api_key_file": {"type": "path", "no_log": False},
+    "model": {"type": "str"},
+    "timeout": {"type": "raw", "default": _TIMEOUT_SECONDS},
+}
+PROMPTS: dict[str, t.Any] = {
+    "chars_per_token": {"type": "float", "no_log": False},
+    "require_idle": {"type": "bool", "default": False},
+}
+
 
 class Settings(t.NamedTuple):
     """A probe's options as read. ``timeout`` in seconds for each request; None where the endpoint decides."""

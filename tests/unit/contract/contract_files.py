@@ -16,6 +16,7 @@ from ansible.module_utils import basic
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PACKAGE = "ansible_collections.kvfleet.radiance.plugins.modules"
+FRAGMENTS = "ansible_collections.kvfleet.radiance.plugins.doc_fragments"
 MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py"))
 SCHEMAS = sorted(path.name for path in (ROOT / "schemas").glob("*.schema.json"))
 
@@ -28,10 +29,16 @@ class _Declared(BaseException):
 
 
 def module_strings(name: str) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
-    """DOCUMENTATION, EXAMPLES and RETURN of one module, parsed."""
+    """DOCUMENTATION with its fragments, EXAMPLES and RETURN of one module, parsed."""
     module = importlib.import_module(f"{PACKAGE}.{name}")
+    documentation = yaml.safe_load(module.DOCUMENTATION)
+    for fragment in documentation.get("extends_documentation_fragment", []):
+        file, _, section = fragment.rpartition("kvfleet.radiance.")[2].partition(".")
+        fragments = importlib.import_module(f"{FRAGMENTS}.{file}").ModuleDocFragment
+        for key, value in yaml.safe_load(getattr(fragments, section.upper() or "DOCUMENTATION")).items():
+            documentation[key] = {**value, **documentation.get(key, {})}
     return (
-        yaml.safe_load(module.DOCUMENTATION),
+        documentation,
         yaml.safe_load(module.EXAMPLES),
         yaml.safe_load(module.RETURN),
     )
