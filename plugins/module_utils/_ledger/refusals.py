@@ -83,27 +83,32 @@ def _printed(rows: _Row, name: str) -> str:
     return rows[name][0].text if name in rows else "an unprinted size"
 
 
+def _excess(rows: _Row, name: str) -> tuple[str, str]:
+    """By how much a table says that it does not fit: as a clause, and as the amount to move by. Empty if unprinted."""
+    if name not in rows:
+        return "", ""
+    size = rows[name][0]
+    return f", {name} {size.text}", f" by {_whole_mib(size)}"
+
+
 def _from_table(message: Message) -> Reason | None:
     text = message.text
     rows = read_table(message.rows)
     if text.startswith("VRAM does not cover the fixed costs"):
-        short = rows.get("SHORT BY")
+        by, amount = _excess(rows, "SHORT BY")
         stated = [f"{name} {rows[name][0].text}" for name in ("--vram-weights-mib", "--vram-kv-mib") if name in rows]
         pools = f" and the stated {' + '.join(stated)}" if stated else ""
-        by = f", SHORT BY {short[0].text}" if short else ""
-        lower = "the pair" if stated else "--max-num-batched-tokens"
-        amount = f" by {_whole_mib(short[0])}" if short and stated else ""
+        # The pair is lowered MiB for MiB; what the arena gives for a smaller batch, only the next boot tells.
+        lower = f"the pair{amount}" if stated else "--max-num-batched-tokens"
         return _reason(
             "vram_short",
             f"The card's {_printed(rows, 'card total')} do not cover what is held already "
             f"({_printed(rows, 'already held')}), the activation arena ({_printed(rows, 'activation arena')}), the "
             f"step staging ({_printed(rows, 'step staging')}), the headroom ({_printed(rows, '--gpu-headroom-mib')})"
-            f"{pools}{by}. Lower {lower}{amount}, or free the card.",
+            f"{pools}{by}. Lower {lower}, or free the card.",
         )
     if text.startswith("VRAM budgets do not fit:"):
-        over = rows.get("OVER BY")
-        by = f", OVER BY {over[0].text}" if over else ""
-        amount = f" by {_whole_mib(over[0])}" if over else ""
+        by, amount = _excess(rows, "OVER BY")
         return _reason(
             "pools_over_card",
             f"vram_weights {_printed(rows, 'vram_weights')} + vram_kv {_printed(rows, 'vram_kv')} make "
@@ -116,9 +121,7 @@ def _from_table(message: Message) -> Reason | None:
             "Both pools resolved to 0 MiB. State --vram-weights-mib and --vram-kv-mib as whole MiB.",
         )
     if text.startswith("vram_kv does not fit its fixed costs:"):
-        short = rows.get("SHORT BY")
-        by = f", SHORT BY {short[0].text}" if short else ""
-        amount = f" by {_whole_mib(short[0])}" if short else ""
+        by, amount = _excess(rows, "SHORT BY")
         return _reason(
             "kv_fixed_costs",
             f"--vram-kv-mib of {_printed(rows, '--vram-kv-mib')} does not cover its fixed {_printed(rows, 'fixed')}: "

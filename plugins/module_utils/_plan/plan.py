@@ -122,27 +122,22 @@ class _Stack:
     """What will run after the plan: the engine version and image, and whether they are what runs now."""
 
     def __init__(self, ledger: Ledger, request: Request) -> None:
-        self.running_version = (ledger.get("engine") or {}).get("version")
-        self.running_digest = (ledger.get("source") or {}).get("image_digest")
-        self.request = request
-        self.version: str | None = request.engine_version or (
-            None if self._differs(request.image_digest, self.running_digest) else self.running_version
+        version = (ledger.get("engine") or {}).get("version")
+        digest = (ledger.get("source") or {}).get("image_digest")
+        # Name, as asked, as it runs; None where nothing is asked or the ledger does not tell.
+        self._parts: tuple[tuple[str, str | None, str | None], ...] = (
+            ("engine_version", request.engine_version, version),
+            ("image_digest", request.image_digest, digest),
         )
-        self.digest: str | None = request.image_digest or self.running_digest
-        self.flags = ledger.get("flags") or {}
-
-    @staticmethod
-    def _differs(asked: str | None, running: str | None) -> bool:
-        return asked is not None and running is not None and asked != running
+        self._flags = ledger.get("flags") or {}
+        # Of another image nobody knows the version before it runs.
+        self.version: str | None = request.engine_version or (None if "image_digest" in self.changes else version)
+        self.digest: str | None = request.image_digest or digest
 
     @property
     def changes(self) -> list[str]:
         """``engine_version`` and ``image_digest`` where they are known to differ from what runs."""
-        pairs = (
-            ("engine_version", self.request.engine_version, self.running_version),
-            ("image_digest", self.request.image_digest, self.running_digest),
-        )
-        return [name for name, asked, running in pairs if self._differs(asked, running)]
+        return [name for name, asked, runs in self._parts if asked is not None and runs is not None and asked != runs]
 
     @property
     def text(self) -> str | None:
@@ -151,20 +146,18 @@ class _Stack:
 
     def warnings(self) -> list[str]:
         """What a changed stack voids, and what could not be compared."""
-        said = []
-        for name, asked, running in (
-            ("engine_version", self.request.engine_version, self.running_version),
-            ("image_digest", self.request.image_digest, self.running_digest),
-        ):
-            if asked is not None and running is None:
-                said.append(f"{name} {asked} could not be compared with what runs: the ledger does not tell it.")
+        said = [
+            f"{name} {asked} could not be compared with what runs: the ledger does not tell it."
+            for name, asked, runs in self._parts
+            if asked is not None and runs is None
+        ]
         if self.changes:
             said.append(
                 f"The stack changes ({', '.join(self.changes)}): this ledger is evidence of another stack. Its "
                 f"ceiling, its contract and its slots may not carry over, and {', '.join(MEASURED_QUANTITIES)} are not "
                 "predicted."
             )
-        if "expert-vs-cache-ratio" in self.flags and at_least(self.version, (1, 1)):
+        if "expert-vs-cache-ratio" in self._flags and at_least(self.version, (1, 1)):
             said.append(f"--expert-vs-cache-ratio is gone since engine 1.1 and must not be passed to {self.version}.")
         return said
 
