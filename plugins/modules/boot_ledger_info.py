@@ -267,7 +267,10 @@ ledger:
       returned: always
       sample: afc9581d7317
 code:
-  description: The reason's code, in a failure.
+  description:
+    - Why it failed, as a stable word. It is C(ledger.reason.code) where the ledger is not complete.
+    - What could not be asked is V(key_unreadable), V(key_unusable), V(wrong_key), V(endpoint_unusable),
+      V(pid_file_unreadable) or V(process_unreadable).
   returned: failure
   type: str
   sample: not_ready

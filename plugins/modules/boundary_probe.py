@@ -73,7 +73,7 @@ boundary:
   type: dict
   contains:
     asked:
-      description: Sequences that were to be held at once.
+      description: Sequences that were to be held at once, null where neither the options nor the endpoint say.
       type: int
       returned: always
       sample: 3
@@ -159,12 +159,12 @@ boundary:
           returned: always
           sample: 0
     max_model_len:
-      description: Window that was filled.
+      description: Window that was filled, null where nothing was asked.
       type: int
       returned: always
       sample: 200000
     generate_tokens:
-      description: Tokens that each sequence was to generate.
+      description: Tokens that each sequence was to generate, null where nothing was asked.
       type: int
       returned: always
       sample: 600

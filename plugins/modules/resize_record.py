@@ -78,6 +78,12 @@ added:
   returned: always
   type: int
   sample: 1
+code:
+  description: V(record_invalid) for an entry that is no line of a record, V(record_unreachable) for a file that cannot
+    be read or written.
+  returned: failure
+  type: str
+  sample: record_invalid
 """
 
 import os

@@ -233,6 +233,7 @@ code:
       V(traffic_still_running) and V(hook_failed).
     - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),
       V(engine_exited), V(never_ready), V(referee_refused), V(log_unreadable), V(interrupted) and V(unexpected).
+    - V(interrupted) with the outcome V(failed) is a module that is gone, or that was lost from sight.
   returned: failure
   type: str
   sample: referee_refused
