@@ -10,6 +10,7 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.ceiling import Ceiling
@@ -169,11 +170,10 @@ def _pair_within_ceiling(s: Situation) -> Finding | None:
         fits = int(limit - s.pair[1])
         clear = s.ceiling.sure_limit_mib() - int(s.pair[1])
         says = (
-            f"Asked {number(asked)} MiB ({_pair_text(s.pair)}), ceiling {mib(card.mib)} ± {card.plus_minus_mib:g} on "
+            f"Asked {mib(asked)} ({_pair_text(s.pair)}), ceiling {mib(card.mib)} ± {card.plus_minus_mib:g} on "
             f"card {card.card}{reserve}: {mib(asked - limit)} too much. "
             + (
-                f"With this pool the largest slab that fits is {number(fits)} MiB, and {number(clear)} MiB is "
-                "clear of the rounding."
+                f"With this pool the largest slab that fits is {mib(fits)}, and {mib(clear)} is clear of the rounding."
                 if clear > 0
                 else f"A pool of {mib(s.pair[1])} leaves no room for a slab; the pair together can have {mib(limit)}."
             )
@@ -191,7 +191,7 @@ def _one_request_fits(s: Situation) -> Finding | None:
     )
     if not holds:
         says += (
-            f" The engine would refuse it for good. Give the pool at least {number(_up(needed))} MiB, or "
+            f" The engine would refuse it for good. Give the pool at least {mib(math.ceil(needed))}, or "
             "a shorter max_model_len."
         )
     return Finding("one_request_fits", holds, says, _figures_source(s.figures), True)
@@ -219,7 +219,7 @@ def _pool_meets_contract(s: Situation) -> Finding | None:
         says += (
             f" It is {mib(needed - pool)} short. This pool holds {largest_context(s.figures, pool, s.shape):,} tokens "
             f"for {s.shape.max_num_seqs:,} sequences, or {most_sequences(s.figures, pool, s.shape):,} sequences of "
-            f"{s.shape.max_model_len:,} tokens; the shape asked needs a pool of {number(_up(needed))} MiB."
+            f"{s.shape.max_model_len:,} tokens; the shape asked needs a pool of {mib(math.ceil(needed))}."
         )
     worse = True
     if s.running_figures is not None:
@@ -299,10 +299,6 @@ def _pair_text(pair: tuple[float, float]) -> str:
 
 def _figures_source(figures: Figures) -> str:
     return ("kv: " if figures.figures_from == "ledger" else "") + "; ".join(figures.lines)
-
-
-def _up(value: float) -> int:
-    return -int(-value // 1)
 
 
 _RULES: tuple[t.Callable[[Situation], Finding | str | None], ...] = (
