@@ -284,6 +284,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.version 
 
 
 def main() -> None:
+    """Read the ledger, and ask the endpoint for the version that a log does not tell."""
     module = AnsibleModule(
         argument_spec={
             "source": {"type": "str", "required": True, "choices": ["file", "receipt", "text"]},
@@ -309,9 +310,8 @@ def main() -> None:
         ledger = ledger_from(module.params["source"], **wanted)
         if module.params["pid_file"] and module.params["source"] == "file" and ledger["source"]["started_at"] is None:
             module.warn(
-                f"No live process of {module.params['pid_file']} was found to have written boot "
-                f"{module.params['boot']} of {module.params['path']}. "
-                "Its flags are not known, and the pair keeps the rounding of its rows."
+                f"No live process of {wanted['pid_file']} was found to have written boot {wanted['boot']} of "
+                f"{wanted['path']}. Its flags are not known, and the pair keeps the rounding of its rows."
             )
         if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1:
             version, why = ask_version(module.params["endpoint"], key)
