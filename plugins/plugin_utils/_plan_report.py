@@ -18,7 +18,8 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
     """The lines of the table.
 
     ``about`` has what a plan does not know: ``host``, ``service``, ``outage_seconds`` and ``outage_at`` (the last
-    restart on record, or None), ``probes`` (none, quick or full), ``undo`` (the command), and ``notes`` (sentences).
+    restart on record, or None), ``probes`` (none, quick or full), ``undo`` (the command), ``notes`` (sentences), and
+    ``brief``: whether a restart follows, so that the options are only named.
     """
     lines = [_head(plan, about)]
     if _shape_changes(plan):
@@ -37,7 +38,7 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _row("outage", [_outage(about)])
         lines += _row("probes", [_cost(plan, about)])
         lines += _row("undo", [about["undo"]], fold=False)
-    lines += _row("options", [f"{item['name']}: {item['says']}{_how(item)}" for item in plan.get("options", [])])
+    lines += _row("options", _options(plan.get("options", []), bool(about.get("brief"))))
     lines += _row("note", [*plan.get("warnings", []), *about.get("notes", [])])
     return lines
 
@@ -70,21 +71,28 @@ def _row(label: str, texts: t.Sequence[str], fold: bool = True) -> list[str]:
 
 
 def _gates(gates: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
+    """A line for each gate that holds; what fails or was accepted is told whole, under its last column."""
     rows = []
     for gate in gates:
         state = "holds" if gate["holds"] else "accepted" if gate.get("accepted") else "FAILS"
         says = gate["says"] if not gate.get("accepted") else f"{gate['says']} Accepted: {gate['accepted']}"
         rows.append([state, gate["name"], _env_text.one_line(says)])
-    return [line for row in _words.table(rows, indent="") for line in _fold(row, rows)]
+    column = sum(max((len(row[n]) for row in rows), default=0) + 2 for n in range(2))
+    room = WIDTH - _LABEL - 2 - column
+    lines = []
+    for row, line in zip(rows, _words.table(rows, indent=""), strict=True):
+        says = line[column:]
+        whole = textwrap.wrap(says, room, break_long_words=False, break_on_hyphens=False) or [""]
+        first, *rest = whole if row[0] != "holds" else [textwrap.shorten(says, room, placeholder=" …")]
+        lines += [f"{line[:column]}{first}".rstrip(), *[" " * column + part for part in rest]]
+    return lines
 
 
-def _fold(line: str, rows: t.Sequence[t.Sequence[str]]) -> list[str]:
-    """Wrap a table line under its last column."""
-    column = sum(max(len(row[n]) for row in rows) + 2 for n in range(2))
-    room = WIDTH - _LABEL - 2
-    head, tail = line[:column], line[column:]
-    parts = textwrap.wrap(tail, room - column, break_long_words=False, break_on_hyphens=False) or [""]
-    return [f"{head}{parts[0]}".rstrip(), *[" " * column + part for part in parts[1:]]]
+def _options(options: t.Sequence[t.Mapping[str, t.Any]], brief: bool) -> list[str]:
+    if brief and options:
+        names = ", ".join(str(item["name"]) for item in options)
+        return [f"{names}: what each would cost is in playbooks/plan.yml"]
+    return [f"{item['name']}: {item['says']}{_how(item)}" for item in options]
 
 
 def _predictions(predictions: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:

@@ -49,6 +49,22 @@ def test_a_plan_fits_a_screen_and_says_everything(example: t.Any) -> None:
         assert said in text, said
 
 
+def test_before_a_restart_the_options_are_only_named(example: t.Any) -> None:
+    lines = _plan_report.plan_report(example.plan, about(brief=True))
+    text = one(lines)
+    assert "one_more_sequence: what each would cost is in playbooks/plan.yml" in text
+    assert "-e max_num_seqs=4" not in text
+
+
+def test_a_gate_that_holds_takes_one_line(example: t.Any) -> None:
+    example.plan["gates"][0]["says"] = "word " * 60
+    plain = _plan_report.plan_report(example.plan, about())
+    example.plan["gates"][0]["holds"] = False
+    whole = _plan_report.plan_report(example.plan, about())
+    assert one(plain).count("word") < 25
+    assert one(whole).count("word") == 60
+
+
 def test_nothing_to_change_says_so_and_announces_no_outage(example: t.Any) -> None:
     plan = {**example.plan, "from": example.new, "restart": False, "changes": []}
     text = one(_plan_report.plan_report(plan, about()))
