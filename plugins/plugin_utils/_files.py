@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 import posixpath
 import typing as t
 
@@ -129,7 +128,7 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
             )
     if contract and gate_applies(plan, "pool_meets_contract"):
         needed = contract["needed_mib"]
-        if int(env.values["VRAM_KV_MIB"]) < math.floor(needed):
+        if int(env.values["VRAM_KV_MIB"]) < needed:
             out.append(
                 f"the pool is {env.values['VRAM_KV_MIB']} MiB in the rendered env, under the contract's {needed:,.2f}."
             )

@@ -135,6 +135,9 @@ def test_a_pool_under_the_contract_is_found_unless_it_was_accepted(example: t.An
     text = rendered(example).replace("VRAM_KV_MIB=5119", "VRAM_KV_MIB=4000")
     (said,) = _files.file_gates(text, to, example.plan)
     assert "4000" in said and "5,062.06" in said
+    just_short = {**example.new, "kv_mib": 5062}
+    text_just_short = rendered(example).replace("VRAM_KV_MIB=5119", "VRAM_KV_MIB=5062")
+    assert len(_files.file_gates(text_just_short, just_short, example.plan)) == 1
     example.plan["gates"][1].update(holds=False, accepted="short chats only")
     assert _files.file_gates(text, to, example.plan) == []
 
