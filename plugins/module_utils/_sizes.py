@@ -24,7 +24,9 @@ MIB_PER_UNIT: t.Mapping[str, float] = {
 # and no thousands separator. Anything else is another program's text, or another locale's.
 SIZE_PATTERN = r"(?:(?:0|[1-9][0-9]*) B|(?:0|[1-9][0-9]*)\.[0-9]{2} [KMGT]iB)"
 _SIZE = re.compile(r"^(" + SIZE_PATTERN + r")$")
-_PLAIN_INTEGER = re.compile(r"^(?:0|[1-9][0-9]*)$")
+# No card has that many MiB and no window that many tokens; beyond it, floats and Python's own int() give up.
+_PLAIN_INTEGER = re.compile(r"(?:0|[1-9][0-9]{0,11})")
+_LARGEST = 10**12 - 1
 
 
 class SizeDict(t.TypedDict):
@@ -88,10 +90,12 @@ def whole_number(value: object, name: str) -> int:
     Raises RadianceError ``not_a_whole_number`` for every other form (``06144``, ``6_144``, ``1e3``, ``6,144``,
     ``8k``, true, 6144.0, an empty text), with the text quoted.
     """
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST:
         return value
-    if isinstance(value, str) and _PLAIN_INTEGER.match(value):
+    if isinstance(value, str) and _PLAIN_INTEGER.fullmatch(value):
         return int(value)
+    if isinstance(value, int) and value > _LARGEST:
+        value = "a number of more than 12 digits"
     raise RadianceError(
         f"{name} is {value!r}, which is not a whole number in plain decimal digits. Write it like 6144.",
         code="not_a_whole_number",

@@ -13,7 +13,26 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.
     size,
 )
 
-LOOSE = ["06144", "6_144", "1e3", "6,144", "8k", "auto", "", " 6144", "6144MiB", "0x1800", "-1", True, 6144.0, -1, []]
+LOOSE = [
+    "6144\n",
+    "9" * 13,
+    "9" * 400,
+    "06144",
+    "6_144",
+    "1e3",
+    "6,144",
+    "8k",
+    "auto",
+    "",
+    " 6144",
+    "6144MiB",
+    "0x1800",
+    "-1",
+    True,
+    6144.0,
+    -1,
+    [],
+]
 
 
 def refusal(request, boot=None):
@@ -42,6 +61,13 @@ def test_loose_numbers_are_refused_with_the_text_quoted(place, value):
     error = refusal(place(value))
     assert error.code == "not_a_whole_number"
     assert repr(value) in error.text
+
+
+@pytest.mark.parametrize("value", [10**12, 10**400])
+def test_a_number_beyond_every_card_is_refused_in_words(value):
+    error = refusal({"pair": {"weights_mib": 24000, "kv_mib": value}})
+    assert error.code == "not_a_whole_number"
+    assert "more than 12 digits" in error.text
 
 
 @pytest.mark.parametrize("value", ["3,397", "fast", float("inf"), True, "1e3", "03"])
