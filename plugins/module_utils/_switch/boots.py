@@ -30,15 +30,24 @@ _LOAD = re.compile(rf"load: ({SIZE_PATTERN}) of ({SIZE_PATTERN}) read, ([0-9.]+ 
 
 
 class BootText:
-    """The text of a boot as far as it is written; each ``poll`` reads only what is new."""
+    """The text of a boot as far as it is written; each ``poll`` reads only what is new.
+
+    ``path`` leads to the very file that was opened, whatever a rotation gives its name to. ``emptied`` tells that a
+    rotation cut the file to nothing: what was read before is then only here.
+    """
 
     def __init__(self, path: str, offset: int) -> None:
         self._handle = open(path, "rb")  # noqa: SIM115  closed by close()
         self._handle.seek(offset)
         self._data = b""
+        self.path = f"/proc/self/fd/{self._handle.fileno()}"
+        self.emptied = False
 
     def poll(self) -> bool:
         """Whether at least one whole line has come since the last poll."""
+        if os.fstat(self._handle.fileno()).st_size < self._handle.tell():
+            self._handle.seek(0)
+            self.emptied = True
         new = self._handle.read()
         self._data += new
         return b"\n" in new
@@ -79,20 +88,21 @@ def running_ledger(manager: ProcessManager) -> dict[str, t.Any]:
 
 
 class _Boot(t.NamedTuple):
-    """Where the boot that is followed lies: the log that its process writes, the byte where it began, its process.
+    """Where the boot that is followed lies: the byte where it began, and its process.
 
     ``bounded`` is false when text of an earlier boot may stand after ``offset``.
     """
 
-    path: str
     offset: int
     pid: int
     ticks: int
     bounded: bool
 
-    def ledger(self, process: Process | None, flags: dict[str, str]) -> tuple[dict[str, t.Any], str]:
+    def ledger(self, text: BootText, process: Process | None, flags: dict[str, str]) -> tuple[dict[str, t.Any], str]:
         source = {"kind": "file", "started_at": process.started_at if process is not None else None}
-        return boot_of_log(self.path, source, flags or None, offset=self.offset, bounded=self.bounded)
+        if text.emptied:
+            return read_ledger(text.all(), source=source, flags=flags or None, bounded=self.bounded), text.all()
+        return boot_of_log(text.path, source, flags or None, offset=self.offset, bounded=self.bounded)
 
 
 def await_ready(
@@ -112,8 +122,8 @@ def await_ready(
     path = manager.log
     if not os.path.exists(path) or os.stat(path).st_ino != boot["inode"]:
         path = f"/proc/{pid}/fd/2"  # the log was rotated since; the process still writes where it began
-    where = _Boot(path, int(boot["offset"]), pid, int(boot["ticks"]), bool(boot.get("bounded", True)))
-    text = BootText(where.path, where.offset)
+    where = _Boot(int(boot["offset"]), pid, int(boot["ticks"]), bool(boot.get("bounded", True)))
+    text = BootText(path, where.offset)
     try:
         return _follow(manager, where, text, phase, timeout, endpoint)
     finally:
@@ -144,16 +154,16 @@ def _follow(
             )
         waited = time.monotonic() - began
         if not lives:
-            raise _ended(manager, where.ledger(None, flags)[0], text.all(), waited)
+            raise _ended(manager, where.ledger(text, None, flags)[0], text.all(), waited)
         if ledger["status"] == "refused":
-            raise _refused(where.ledger(process, flags)[0], text.all())
+            raise _refused(where.ledger(text, process, flags)[0], text.all())
         if ledger["ready"]:
             well, answer = healthy(endpoint) if endpoint else (True, "")
             if well and process is not None:
                 phase.says = f"listening after {waited:.1f} s" + (f", {answer}" if answer else "")
-                return where.ledger(process, flags)
+                return where.ledger(text, process, flags)
         if waited >= timeout:
-            raise _never(where.ledger(process, flags)[0], text.all(), timeout, answer)
+            raise _never(where.ledger(text, process, flags)[0], text.all(), timeout, answer)
         progress = load_progress(text.lines()) if new else shown
         now = time.monotonic()
         if now - told >= _TELL_EVERY or (progress != shown and now - told >= 1.0):

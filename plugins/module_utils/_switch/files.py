@@ -110,12 +110,28 @@ def check_writable(changes: t.Sequence[Change]) -> None:
             raise RadianceError(f"{change.dest}: there is no folder {folder} on the target.", code="file_unusable")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise RadianceError(f"{change.dest}: this user may not write in {folder}.", code="file_unusable")
-        space = os.statvfs(folder)
-        free, needed = space.f_bavail * space.f_frsize, len(change.after) + len(change.before or b"") + 65536
-        if free < needed:
-            raise RadianceError(
-                f"{change.dest}: {needed:,} bytes are needed in {folder} and {free:,} are free.", code="disk_full"
-            )
+        _check_room(folder, len(change.after) + len(change.before or b"") + 65536, change.dest)
+
+
+def check_room(path: str, what: str) -> None:
+    """Raise ``disk_full`` where the folder that holds ``path`` has no room for what a switch writes beside its files.
+
+    A journal of some ten kB a phase, a receipt, a boot's log: with less room than this a switch would end half-way.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    while not os.path.isdir(folder) and folder != "/":
+        folder = os.path.dirname(folder)
+    _check_room(folder, 1024 * 1024, what)
+
+
+def _check_room(folder: str, needed: int, what: str) -> None:
+    space = os.statvfs(folder)
+    free = space.f_bavail * space.f_frsize
+    if free < needed:
+        raise RadianceError(
+            f"{what}: {needed:,} bytes are needed in {folder} and {free:,} are free. Nothing was changed. Make room.",
+            code="disk_full",
+        )
 
 
 def journal_entries(changes: t.Sequence[Change], backup: str, number: str) -> list[dict[str, t.Any]]:

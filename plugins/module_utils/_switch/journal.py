@@ -41,13 +41,35 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state imp
 
 SCHEMA = "kvfleet.radiance/switch-journal/1"
 
+_NULL = type(None)
+_ABSENT = ()
+# What the next run lives on, and the types that each may have.
+_FIELDS: t.Mapping[str, tuple[type, ...]] = {
+    "at": (str,),
+    "direction": (str,),
+    "phase": (str,),
+    "start": (list,),
+    "pid_file": (str,),
+    "log": (str,),
+    "expect": (dict,),
+    "old": (dict, _NULL),
+    "before": (dict, _NULL),
+    "files": (list,),
+    "boot": (dict, _NULL),
+    "stopped": (dict, _NULL),
+    "held": (dict, _NULL),
+    "cause": (dict, _NULL),
+    "record": (dict, _NULL),
+}
+
 
 class Journal:
-    """One transaction's journal. ``save`` makes what ``data`` holds _durable."""
+    """One transaction's journal. ``save`` makes what ``data`` holds durable."""
 
     def __init__(self, path: str, data: dict[str, t.Any]) -> None:
         self.path = path
         self.data = data
+        self.stale = False
 
     @classmethod
     def begin(cls, state: State, **fields: t.Any) -> Journal:
@@ -84,6 +106,9 @@ class Journal:
             data = json.loads(content)
             if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("service") != state.service:
                 raise ValueError("another shape")
+            wrong = [name for name, kind in _FIELDS.items() if not isinstance(data.get(name, _ABSENT), kind)]
+            if wrong:
+                raise ValueError(f"its {', '.join(wrong)} missing or of another type")
         except ValueError as error:
             raise RadianceError(
                 f"{state.journal} is not a journal of this release ({error}). It is written in one step, so something "
@@ -94,9 +119,20 @@ class Journal:
         return cls(state.journal, data)
 
     def enter(self, phase: str, **fields: t.Any) -> None:
-        """Say on the disk that the phase begins, before anything of it happens."""
+        """Say on the disk that the phase begins, before anything of it happens.
+
+        Going back does not wait for a disk that takes nothing: the old pair comes first, and ``stale`` tells that the
+        journal on the disk is behind. A run that finds it there goes back once more.
+        """
         self.data.update(fields, phase=phase)
-        self.save()
+        try:
+            self.save()
+        except OSError:
+            self.stale = True
+            if self.data["direction"] != "back":
+                raise
+        else:
+            self.stale = False
 
     def save(self) -> None:
         """Replace the file with ``data``, synced."""

@@ -52,7 +52,7 @@ def _work(request: Request, state: State, run: Run) -> None:
         if interrupted is None:
             run.says.append("No switch was interrupted; nothing was done.")
         return
-    found = _precheck(request, run)
+    found = _precheck(request, state, run)
     if found.same:
         files.install(found.changes)
         run.changed = run.changed or bool(found.changes)
@@ -94,7 +94,7 @@ def _preview(request: Request, state: State, run: Run) -> None:
     if request.expect is None:
         run.says.append("No switch was interrupted; nothing would be done.")
         return
-    found = _precheck(request, run)
+    found = _precheck(request, state, run)
     if found.same:
         run.changed = bool(found.changes)
         run.says.append(_unchanged_says(request, found.changes))
@@ -118,7 +118,7 @@ class _Found(t.NamedTuple):
     same: bool
 
 
-def _precheck(request: Request, run: Run) -> _Found:
+def _precheck(request: Request, state: State, run: Run) -> _Found:
     """Everything that can be refused before anything is stopped. Changes nothing."""
     expect = t.cast("dict[str, t.Any]", request.expect)
     manager = ProcessManager(request.start, request.pid_file, request.log)
@@ -148,6 +148,8 @@ def _precheck(request: Request, run: Run) -> _Found:
         problem = manager.problem({change.dest for change in changes})
         if problem is not None:
             raise RadianceError(f"{problem}. Nothing was changed.", code="start_unusable")
+        for path, what in ((state.journal, "state_dir"), (request.log, "path"), (request.pid_file, "pid_file")):
+            files.check_room(path, what)
         if request.drain_timeout and request.api_key_file:
             drain.read_key(request.api_key_file)
         phase.says += f"; {len(changes)} file(s) differ; {'; '.join(different)}"

@@ -218,7 +218,10 @@ class Transaction:
         with self.run.phase("ready") as phase:
             # It has to serve; nobody judges its numbers.
             self.run.restored, text = self._follow(phase)
+        try:
             boots.save_receipt(self.state, self.run.restored, text)
+        except OSError as error:
+            self.run.warnings.append(f"The receipt of the old pair's new boot could not be saved ({error.strerror}).")
 
     def _failed(self, cause: t.Mapping[str, t.Any], why: str, error: RadianceError) -> RadianceError:
         """The old pair is not back. The journal stays, so that the next run tries again."""
@@ -280,10 +283,16 @@ class Transaction:
             self.after_ready()
             self.journal.close()
         except OSError as error:
+            # Of a way back that the journal on the disk never heard of, nothing is left to do: it would be gone again.
+            lost = self.journal.stale and entry["kind"] == "rolled_back"
             self.run.warnings.append(
                 f"The service serves, but {self.state.folder} cannot be written ({error.strerror}). "
-                "The next run completes the record."
+                + ("The record lacks this roll-back." if lost else "The next run completes the record.")
             )
+            self.after_ready()
+            if lost:
+                with contextlib.suppress(OSError):
+                    self.journal.close()
 
     def _append(self, entry: dict[str, t.Any]) -> None:
         self.run.warnings += _records.append(self.state.records, [entry])

@@ -97,6 +97,14 @@ def test_a_mode_that_is_none_is_refused(mode: t.Any) -> None:
         files.wanted({"dest": "/srv/x", "content": "", "mode": mode})
 
 
+def test_a_disk_without_room_is_found_before_the_stop(tmp_path: pathlib.Path) -> None:
+    files.check_room(str(tmp_path / "not" / "made" / "yet" / "journal.json"), "state_dir")
+    with pytest.raises(RadianceError) as error:
+        files._check_room(str(tmp_path), 10**18, "state_dir")
+    assert error.value.code == "disk_full"
+    assert "1,000,000,000,000,000,000 bytes are needed" in error.value.text
+
+
 def test_by_hand_names_what_is_not_back_yet(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a b").write_bytes(b"old")
     (tmp_path / "a b").chmod(0o600)

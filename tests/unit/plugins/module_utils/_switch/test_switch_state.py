@@ -28,7 +28,7 @@ def state_fixture(tmp_path: pathlib.Path) -> State:
 
 
 def test_a_journal_is_on_the_disk_before_its_phase_begins(state: State) -> None:
-    begun = journal.Journal.begin(state, start=["/srv/serve.sh"], expect={"to": {}})
+    begun = journal.Journal.begin(state, start=["/srv/serve.sh"], pid_file="/p", log="/l", expect={"to": {}})
     begun.enter("drain")
     read = journal.Journal.load(state)
     assert read is not None
@@ -38,7 +38,10 @@ def test_a_journal_is_on_the_disk_before_its_phase_begins(state: State) -> None:
     assert journal.Journal.load(state) is None
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"schema": "another/9", "service": "flash"}', "\udcff"])
+HALF = '{"schema": "kvfleet.radiance/switch-journal/1", "service": "flash", "phase": "start"}'
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"schema": "another/9", "service": "flash"}', "\udcff", HALF])
 def test_a_journal_that_is_none_of_ours_stops_everything(state: State, content: str) -> None:
     pathlib.Path(state.journal).write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(RadianceError) as error:
@@ -114,6 +117,12 @@ def test_a_boot_is_read_piece_by_piece(tmp_path: pathlib.Path) -> None:
     with log.open("ab") as handle:
         handle.write("é".encode()[-1:] + b"\nI mod")
     assert (text.poll(), text.lines(), text.all()) == (True, "I vocab: é\n", "I vocab: é\nI mod")
+    # A rotation that copies and cuts: what was read stays, and what comes is read from the beginning.
+    os.truncate(log, 0)
+    assert (text.poll(), text.emptied) == (False, True)
+    with log.open("ab") as handle:
+        handle.write(b"el\n")
+    assert (text.poll(), text.lines()) == (True, "I vocab: é\nI model\n")
     text.close()
 
 

@@ -13,6 +13,7 @@ import stat
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
@@ -277,6 +278,59 @@ def test_the_next_run_starts_the_old_pair_when_nobody_did(service: Service) -> N
     result = service.run()
     assert (result["outcome"], result["failed"], service.pair()) == ("rolled_back", False, "24000+5120")
     assert service.serves()
+
+
+def rotated_while_loading(service: Service, rotate: Callable[[], object]) -> dict[str, Any]:
+    """Switch to the new pair while the log is taken from under its boot."""
+    service.world(load_speedup=60, stop_seconds=0)
+    old = service.pid()
+
+    def loads() -> bool:
+        with contextlib.suppress(AssertionError):
+            return service.pid() != old and "load:" in service.log.read_text().rpartition("I device:")[2]
+        return False
+
+    def turn() -> None:
+        wait_until(loads)
+        rotate()
+
+    other = threading.Thread(target=turn)
+    other.start()
+    result = service.run(NEW, endpoint=service.endpoint, ready_timeout=10)
+    other.join()
+    return result
+
+
+def test_a_log_that_is_renamed_and_made_anew_under_the_boot_costs_nothing(service: Service) -> None:
+    def rotate() -> None:
+        service.log.rename(f"{service.log}.1")
+        service.log.touch()
+
+    result = rotated_while_loading(service, rotate)
+    assert (result["outcome"], result["ledger"]["status"]) == ("switched", "complete")
+    assert "server: listening" in pathlib.Path(result["receipt"]).read_text()
+
+
+def test_a_log_that_is_cut_to_nothing_under_the_boot_costs_nothing(service: Service) -> None:
+    result = rotated_while_loading(service, lambda: os.truncate(service.log, 0))
+    assert (result["outcome"], result["ledger"]["status"]) == ("switched", "complete")
+    assert "server: listening" in pathlib.Path(result["receipt"]).read_text()
+
+
+def test_the_old_pair_comes_back_although_the_journal_cannot_be_written(service: Service) -> None:
+    # A folder where the next journal is written is to us what a full disk is, from the start of the new pair on.
+    blocked = service.state / ".journal.json.new"
+    serve = service.serve.read_text()
+    files = [
+        {"dest": str(service.env), "content": env_text(NEW)},
+        {"dest": str(service.serve), "content": serve.replace("set -a", f"sleep 1; mkdir {blocked}; set -a")},
+    ]
+    result = service.run(NEW, files=files)
+    assert (result["outcome"], service.pair(), service.serves()) == ("rolled_back", "24000+5120", True)
+    assert "ended in phase referee" in result["msg"]
+    assert service.env.read_text() == env_text(OLD)
+    assert service.records()[-1]["kind"] == "rolled_back"
+    assert not (service.state / "journal.json").exists()
 
 
 def test_a_plan_of_another_boot_is_refused_and_names_both(service: Service) -> None:
