@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
-from .kv_arithmetic import BLOCK_TOKENS
 from .log import Log
 from .machine import Machine
 from .sizes import KIB, MIB, from_mib, humanb
@@ -15,6 +14,10 @@ from .sizes import KIB, MIB, from_mib, humanb
 
 class Refused(Exception):
     """The boot ended with the engine's own E line; the process exits 1."""
+
+
+class Crashed(Exception):
+    """The boot ended in a fatal line; the process exits 70."""
 
 
 class Part:
@@ -29,13 +32,23 @@ class Part:
         self._log.error(text, rank)
         raise Refused(text)
 
+    def _fault(self, name: str, text: str, tagged: bool = False) -> None:
+        """Refuse with this text where the fault hits; a tagged refusal is that of the rank which the fault names."""
+        hits = self._machine.hits
+        if name in hits:
+            self._refuse(text, min(hits.whole(name), self._machine.tp - 1) if tagged else None)
+
 
 class Head(Part):
     """Devices, model, sampler, speculation and the arena's levels."""
 
     def devices(self) -> None:
         """The inventory; more ranks than devices are refused."""
-        gpus, used = self._world.gpus, self._world.used_devices()
+        gpus = self._world.gpus
+        if not gpus or "no_device" in self._machine.hits:
+            self._log.info("device: built with HIP but no device is visible -- using the host backend")
+            self._refuse("no usable device")
+        used = self._world.used_devices()
 
         def listed(which: list[int]) -> str:
             return " ".join(f"{index}:{gpus[index]}" for index in which)
@@ -50,6 +63,8 @@ class Head(Part):
                 "placed on one runs slowly and wrongly. ROCR_VISIBLE_DEVICES chooses the devices explicitly"
             )
         tp = self._machine.tp
+        if "too_few_devices" in self._machine.hits:
+            used = used[: tp - 1]
         if tp > len(used):
             self._refuse(f"--tp {tp} needs {tp} devices of one architecture; {len(used)} are usable [{listed(used)}]")
 
@@ -58,19 +73,30 @@ class Head(Part):
         world, log, model = self._world, self._log, self._machine.flags.text("--model")
         if not os.path.isfile(model):
             self._refuse(f"cannot open {model}")
+        self._fault(
+            "no_dimensions",
+            f"{model} carries no model dimensions (n_layers=0 n_embd=0 n_vocab=0)",
+        )
         name = os.path.basename(model)
         name = name[:-4] if name.endswith(".rad") else name
         log.info(
             f"model: {name}  arch={world.arch}  quant={world.quant}  {world.layers} layers  {world.trained_context} ctx"
         )
-        log.info(f"vocab: {world.vocabulary} tokens, bos=248044 eos=248046")
+        template = "" if world.chat_template else ", no chat template"
+        log.info(f"vocab: {world.vocabulary} tokens, bos=248044 eos=248046{template}")
         log.info(f"gbnf: vocabulary index built in 44 ms, {humanb(6 * MIB + 312 * KIB)}")
+        home = self._machine.flags.text("--kernels") or "/usr/lib/radiance/plugins"
+        self._fault("plugins_missing", f"the plugins under {home} did not load (above)")
+        if world.rules.since(1, 2) and self._machine.tp > 1 and self._machine.flags.text("--p2p") != "off":
+            log.info(f"device: the {self._machine.tp} cards reach each other's memory directly (peer to peer)")
 
     def declare(self) -> None:
         """Speculation, wire, sampler rows and arena levels."""
         machine, log, world = self._machine, self._log, self._world
         drafts = machine.shape.drafts
-        if machine.flags.drafts is None:
+        if not world.draft_head:
+            log.info("speculation: off -- this container carries no draft head")
+        elif machine.flags.drafts is None:
             log.info(
                 f"speculation: depth {drafts}, this drafter's own operating point (--num-speculative-tokens N "
                 "overrides it)"
@@ -84,26 +110,35 @@ class Head(Part):
                 "(1 + speculative depth) passes that; prefill and a busy decode step are lossy. --tp-wire-min-kb "
                 "moves the floor."
             )
-        scores = machine.flags.number("--max-num-batched-tokens") * -(-machine.shape.context // BLOCK_TOKENS)
-        if scores > 512 * MIB:
-            log.bare(
-                f"radiance: {world.arch}: the QSA score plane would be {scores * 4 // MIB} MiB -- "
-                f"--max-num-batched-tokens {machine.flags.number('--max-num-batched-tokens')} by --max-ctx "
-                f"{machine.shape.context} / compress ratio {BLOCK_TOKENS}. Lower either."
-            )
-            self._refuse(f"{world.arch}: rad_arch_declare returned invalid argument", 0)
+        self._fault(
+            "weights_unservable",
+            f"3 weight(s) of {machine.flags.text('--model')} are not in a form the engine serves as it stands -- "
+            "convert the container again",
+        )
+        self._plane()
+        if "declare_refused" in machine.hits:
+            log.bare(f"radiance: {world.arch}: a layer's shape is none that this plug-in serves")
+        self._fault("declare_refused", f"{world.arch}: rad_arch_declare returned invalid argument", tagged=True)
+        self._fault(
+            "no_kernel",
+            f"{world.arch}: 1 device band(s) resolved to no kernel -- a request that lands in one of them cannot run:\n"
+            f"    moe_down [1, 64) on {world.gpus[0]}",
+            tagged=True,
+        )
         # The first declare, and one more for every arena level: the sampler line repeats with each.
         levels = machine.arena_levels()
         for _declare in range(1 + len(levels)):
             for rank in range(machine.tp):
                 log.info(self._sampler(), rank)
         for rank in range(machine.tp):
-            log.info("declare: 2231 ops, 1187 weights, 96 buffers, 5 KV groups", rank)
+            log.info(f"declare: 2231 ops, 1187 weights, 96 buffers, {len(machine.kv.groups)} KV groups", rank)
         if drafts:
             log.info(
                 f"speculation: 'mtp' drafts {drafts} token(s) a step in {drafts} serial pass(es); prompt lookup "
                 "fills in for any sequence it declines"
             )
+        elif not world.draft_head:
+            log.info("speculation: prompt lookup only -- this container declares no draft head")
         arena = machine.split.card.arena
         if levels:
             uses = ", ".join(f"{tokens} tokens use {humanb(size)}" for tokens, size in levels)
@@ -112,6 +147,31 @@ class Head(Part):
                 f"activation arena: {uses} of {humanb(arena)} (the fixed region is {humanb(region)}); the rest is "
                 "lent to the expert slab while the steps are that small"
             )
+        elif not world.arena_levels:
+            log.info(
+                f"activation arena: not lent -- the '{world.arch}' plugin does not declare at a smaller step size "
+                "(RadArchProbe::shape_probe_ok)"
+            )
+
+    def _plane(self) -> None:
+        """What the architecture itself refuses: a score plane that is too large, experts that ranks cannot split."""
+        machine, world = self._machine, self._world
+        block, step = world.cache.block_tokens, machine.flags.number("--max-num-batched-tokens")
+        refusal = ""
+        if machine.tp > world.expert_columns and not world.dense:
+            refusal = (
+                f"an expert is {world.expert_columns} blocks of 128, which {machine.tp} ranks cannot split; lower the "
+                "rank count"
+            )
+        scores = step * -(-machine.shape.context // block)
+        if world.cache.block_key_dim and scores > 512 * MIB:
+            refusal = (
+                f"the QSA score plane would be {scores * 4 // MIB} MiB -- --max-num-batched-tokens {step} by --max-ctx "
+                f"{machine.shape.context} / compress ratio {block}. Lower either."
+            )
+        if refusal:
+            self._log.bare(f"radiance: {world.arch}: {refusal}")
+            self._refuse(f"{world.arch}: rad_arch_declare returned invalid argument", 0)
 
     def _sampler(self) -> str:
         local = self._world.vocabulary // self._machine.tp

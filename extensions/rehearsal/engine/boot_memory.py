@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 from . import budget_report, expert_slots, kv_report
-from .boot_head import Part
-from .kv_arithmetic import BLOCK_TOKENS
+from .boot_head import Crashed, Part
 from .sizes import MIB, humanb
 
 
@@ -23,39 +22,63 @@ class Memory(Part):
             self._refuse(budget_report.over_by(split), 0)
         if split.claimable < 0:
             self._refuse(budget_report.short_by(split))
-        if not card.stated_weights and split.elastic < 0:
-            log.warn(
-                f"the static (non-expert) weights alone want {humanb(card.statics)} of the {humanb(split.claimable)} "
-                "this card has to give. Every expert will stream from host memory and the KV cache has nothing left "
-                "-- lower --gpu-headroom-mib"
-            )
+        warning = budget_report.statics_too_large(split)
+        if warning:
+            log.warn(warning)
         if not card.stated_kv:
             log.info(budget_report.derived_kv(machine))
         log.info(budget_report.budget(machine))
+        if "crash_after_table" in machine.hits:
+            raise Crashed("the driver lost the device")
         slack = budget_report.slack(split)
         if split.weights_pool < MIB or split.kv_pool < MIB:
-            self._refuse(budget_report.empty_pools(), 0)
+            self._refuse(budget_report.empty_pools(split), 0)
+        self._fault("empty_pools", budget_report.empty_pools(split, both=True), tagged=True)
         for rank in range(machine.tp):
             if slack:
                 log.warn(slack, rank)
             log.info(budget_report.pools(machine, rank), rank)
+        rank = min(machine.hits.whole("pool_refused"), machine.tp - 1) if "pool_refused" in machine.hits else 0
+        self._fault("pool_refused", budget_report.pool_refused(machine, rank), tagged=True)
 
     def placement(self) -> None:
         """Where the experts go; a host pool that is too small is refused."""
-        machine = self._machine
-        shown = "--debug-placement" in machine.flags.switches
-        for rank, slots in enumerate(machine.slots):
-            if shown or not slots.fits:
-                self._log.bare(self._plan(rank))
-        for rank, slots in enumerate(machine.slots):
-            if not slots.fits:
-                units = sum(count for _size, count in slots.left)
-                host = machine.flags.number("--host-pool-mib") * MIB
+        machine, log = self._machine, self._log
+        strategy, host = machine.flags.text("--placement"), machine.flags.number("--host-pool-mib") * MIB
+        statics, weights = machine.split.card.statics, machine.split.weights_pool
+        if strategy == "layer_offload" and not machine.split.card.stated_weights:
+            self._refuse(f"placement: {strategy} needs --vram-weights-mib; there is nothing to spill against")
+        if machine.flags.text("--weights-disk-tier"):
+            windows = 4 * 32 * MIB + 4 * max(expert_slots.class_sizes(self._world, machine.tp))
+            if host < windows:
                 self._refuse(
-                    f"placement: {units} unit(s) fit neither the weight budget of "
-                    f"{humanb(machine.split.weights_pool)} nor the host pool of {humanb(host)}",
-                    rank,
+                    f"placement: the file tier needs {humanb(windows)} of pinned staging (4 unit slots and 4 windows "
+                    f"of 32.00 MiB) and --host-pool-mib is {humanb(host)}. Raise it, or drop --weights-disk-tier."
                 )
+        if statics > weights:
+            log.warn(
+                f"placement: the non-routed weights alone need {humanb(statics)} against a {humanb(weights)} weight "
+                "budget; falling through to layer offload for them"
+            )
+        shown = "--debug-placement" in machine.flags.switches
+        failing = [rank for rank in range(machine.tp) if self._left(rank)]
+        for rank in range(machine.tp):
+            if shown or rank in failing:
+                log.bare(self._plan(rank))
+        for rank in failing:
+            units = sum(count for _size, count in self._left(rank))
+            self._refuse(
+                f"placement: {units} unit(s) fit neither the weight budget of {humanb(weights)} nor the host pool of "
+                f"{humanb(host)}",
+                rank,
+            )
+
+    def _left(self, rank: int) -> list[tuple[int, int]]:
+        """What found no place on a rank: [(bytes, count)]; a file tier takes it all."""
+        machine = self._machine
+        if "did_not_fit" in machine.hits and rank == min(machine.hits.whole("did_not_fit"), machine.tp - 1):
+            return machine.slots[rank].left or [(expert_slots.class_sizes(self._world, machine.tp)[0], 77)]
+        return [] if machine.flags.text("--weights-disk-tier") else machine.slots[rank].left
 
     def _plan(self, rank: int) -> str:
         machine, slots = self._machine, self._machine.slots[rank]
@@ -69,58 +92,20 @@ class Memory(Part):
         ]
         for size in sorted(set(expert_slots.class_sizes(self._world, machine.tp)), reverse=True):
             rows.append(f"  {'experts':<16} {humanb(size):>10}  {slots.slab // 2:10d} {slots.shadow // 2:10d} {4:10d}")
-        if not slots.fits:
+        left = self._left(rank)
+        if left:
             why = "the host pool is full and no --weights-disk-tier was given"
             if not host:
                 why = "neither VRAM nor the host pool has room"
             rows.append("  DID NOT FIT")
-            rows += [f"    {count} x expert ({humanb(size)}): {why}" for size, count in slots.left]
+            rows += [f"    {count} x expert ({humanb(size)}): {why}" for size, count in left]
         return "\n".join(rows)
-
-    def cache(self) -> None:
-        """Chunks, the KV plan and the prefix cache."""
-        machine, log = self._machine, self._log
-        flags, kv = machine.flags, machine.kv
-        batched = flags.number("--max-num-batched-tokens")
-        by_interval = machine.interval < batched
-        log.info(
-            f"chunk geometry: quantum {BLOCK_TOKENS} (attn block {BLOCK_TOKENS}, state chunk {BLOCK_TOKENS}), "
-            f"checkpoint interval {machine.interval}, max_tok {batched} -> prefill chunks of at most {machine.chunk}"
-            + (" (the checkpoint interval, not the budget)" if by_interval else "")
-        )
-        refusal = kv_report.refusal(machine)
-        if refusal:
-            self._refuse(refusal, 0)
-        host = flags.number("--prefix-cache-host-mib") * MIB
-        if host:
-            log.info(f"kv tiers: {humanb(host)} asked for; this stand-in keeps finished conversations in VRAM only")
-        else:
-            log.info(
-                "kv tiers: off (no --prefix-cache-host-mib), so a finished conversation's KV stays in VRAM until the "
-                "cache evicts it under pressure -- give --prefix-cache-host-mib to keep it"
-            )
-        log.info(kv_report.plan(machine))
-        if "--no-prefix-cache" in flags.switches:
-            log.info("prefix cache: disabled by --no-prefix-cache")
-        else:
-            log.info(
-                f"prefix cache: 2 paged group(s) at {BLOCK_TOKENS}-token blocks; linear checkpoints every "
-                f"{machine.interval} tokens ({humanb(kv.stride)} x {kv.checkpoint_slots} slots), retention "
-                f"'{flags.text('--checkpoint-policy')}'"
-            )
-        warning = kv_report.one_request(machine)
-        if warning:
-            log.warn(warning)
-        if machine.split.staging_buffers:
-            log.info(
-                f"prefill staging: two {humanb(machine.split.staging_buffers // 2)} buffers at the top of the arena; "
-                f"a step of more than 512 tokens copies the next of {self._world.layers} routed layers' pooled "
-                "experts onto the card while the one before it runs"
-            )
 
     def loans(self) -> None:
         """What the experts may borrow; these lines have no rank tag."""
         machine, log = self._machine, self._log
+        if self._world.dense or not self._world.virtual_memory:
+            return
         levels = machine.arena_levels()
         idle = machine.lendable()
         for _rank in range(machine.tp):
@@ -150,6 +135,12 @@ class Memory(Part):
             "rest is the activation arena and the step staging. Anything on the card past this is the driver or a "
             "kernel plugin's own hipMalloc, which this cannot see."
         )
+        if not self._world.returns_memory:
+            log.info(
+                f"this driver does not return decommitted VRAM to the card ({humanb(2 * MIB)} unmapped, the free "
+                "counter did not move), so a freed checkpoint slot keeps its pages. The expert slab is unaffected: it "
+                "borrows the cache's idle blocks in place."
+            )
         withdrawal = kv_report.withdrawal(machine)
         if withdrawal:
             log.warn(withdrawal)

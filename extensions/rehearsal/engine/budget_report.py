@@ -33,6 +33,8 @@ def backing(machine: Machine) -> tuple[float, float]:
 def _cache_notes(machine: Machine) -> tuple[str, ...]:
     shape, split = machine.shape, machine.split
     share = _share(split.kv, split.elastic)
+    if machine.kv.ceiling <= 0:
+        return (share,)
     if split.kv >= machine.kv.ceiling:
         return (
             f"{share} -- backs {shape.sequences} sequences all at {shape.context} tokens at once, which is the worst "
@@ -48,6 +50,18 @@ def _cache_notes(machine: Machine) -> tuple[str, ...]:
     )
 
 
+def _experts_notes(machine: Machine) -> tuple[str, ...]:
+    split = machine.split
+    share = _share(split.experts, split.elastic)
+    if machine.world.dense:
+        return (
+            f"{share} -- a dense model, so there is no expert plane for this share to fill and the",
+            "cache took everything it could address",
+        )
+    resident = split.experts >= split.card.expert_ceiling
+    return (share + (" -- the whole expert plane is resident, so more would do nothing" if resident else ""),)
+
+
 def budget(machine: Machine) -> str:
     """The report ``VRAM budget, per card``."""
     split = machine.split
@@ -56,21 +70,26 @@ def budget(machine: Machine) -> str:
     statics = "off the top: every rank's own shard, and not a share of anything"
     if not derived_weights:
         statics = "(not charged here -- --vram-weights-mib was stated)"
-    resident = split.experts >= card.expert_ceiling
-    note = " -- the whole expert plane is resident, so more would do nothing" if resident else ""
+    reserve = ("--gpu-headroom-mib", "left unclaimed on purpose")
+    if machine.world.integrated:
+        stated = "; --vram-kv-mib states a pool outright" if machine.world.rules.pair else ""
+        reserve = ("left to the host", f"integrated graphics: this memory is the host's{stated}")
+    divides = "what the experts and the cache divide"
+    if card.ratio is not None:
+        divides = f"what --expert-vs-cache-ratio {card.ratio:.2f} divides"
     rows = [
         "VRAM budget, per card:",
         _row("card total", card.total),
         _row("already held", card.held, "measured: driver context, code objects, anything else resident"),
         _row("activation arena", card.arena, "computed from the buffer plan"),
         _row("step staging", card.staging, "the step batch's block tables and media staging"),
-        _row("--gpu-headroom-mib", card.headroom, "left unclaimed on purpose"),
+        _row(reserve[0], card.headroom, reserve[1]),
         f"  {_RULE}",
         _row("claimable", split.claimable),
         _row("static weights", card.statics, statics),
         f"  {_RULE}",
-        _row("elastic", split.elastic, f"what --expert-vs-cache-ratio {card.ratio:.2f} divides"),
-        _row("  experts", split.experts, _share(split.experts, split.elastic) + note),
+        _row("elastic", split.elastic, divides),
+        _row("  experts", split.experts, *_experts_notes(machine)),
         _row("  kv cache", split.kv, *_cache_notes(machine)),
     ]
     if split.unusable > 0:
@@ -108,8 +127,8 @@ def derived_kv(machine: Machine) -> str:
         f"tokens), {sessions:.1f} full-length sessions. That is concurrency at length before the scheduler preempts, "
         "not a bound on any one request. WITH PREFIX CACHING a finished sequence's blocks stay held so the next "
         "turn can reuse them, so the demand is live SESSIONS and not running requests -- when they do not all fit, "
-        "the cache evicts prefixes the next turn wanted and that turn re-prefills its whole context. "
-        "--expert-vs-cache-ratio moves it."
+        "the cache evicts prefixes the next turn wanted and that turn re-prefills its whole context."
+        + (" --expert-vs-cache-ratio moves it." if machine.world.rules.ratio else "")
     )
 
 
@@ -159,13 +178,25 @@ def over_by(split: Split) -> str:
     )
 
 
-def empty_pools() -> str:
-    """The refusal of a card on which both derived pools came out empty."""
+def empty_pools(split: Split, both: bool = False) -> str:
+    """The refusal of a card on which a pool came out empty, or ``both``."""
+    weights, kv = (0, 0) if both else (split.weights_pool // MIB, split.kv_pool // MIB)
     return (
         "VRAM pool budgets are empty -- state --vram-weights-mib / --vram-kv-mib, or let the card be split by "
-        "--gpu-headroom-mib and --expert-vs-cache-ratio:\n"
-        "  vram_weights resolved to 0 MiB\n"
-        "  vram_kv resolved to 0 MiB\n"
+        f"--gpu-headroom-mib and --expert-vs-cache-ratio:\n  vram_weights resolved to {weights} MiB\n"
+        f"  vram_kv resolved to {kv} MiB\n"
+    )
+
+
+def statics_too_large(split: Split) -> str | None:
+    """The warning of a card that the static weights fill by themselves."""
+    card = split.card
+    if card.stated_weights or split.elastic >= 0:
+        return None
+    return (
+        f"the static (non-expert) weights alone want {humanb(card.statics)} of the {humanb(split.claimable)} this card "
+        "has to give. Every expert will stream from host memory and the KV cache has nothing left -- lower "
+        "--gpu-headroom-mib"
     )
 
 
@@ -208,3 +239,15 @@ def pools(machine: Machine, rank: int) -> str:
         reserved("pinned experts", slots.pool_bytes, 0),
     ]
     return "\n".join(rows)
+
+
+def pool_refused(machine: Machine, rank: int) -> str:
+    """The refusal of a reservation that its pool cannot take."""
+    free = machine.split.weights_pool - machine.slots[rank].slab_bytes
+    wanted = free + 64 * MIB
+    rows = pools(machine, rank).split("\n")[1:]
+    rows.append(
+        f"    REFUSED static weights: vram_weights wanted {humanb(wanted)}, {humanb(free)} available -- short by "
+        f"{humanb(wanted - free)}"
+    )
+    return "pool allocation refused:\n" + "\n".join(rows)

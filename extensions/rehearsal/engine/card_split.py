@@ -11,7 +11,11 @@ from .sizes import ALIGN_UNIT, MIB, align
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of the card before it is split; ``stated_weights`` and ``stated_kv`` are 0 where derived."""
+    """What is known of the card before it is split; ``stated_weights`` and ``stated_kv`` are 0 where derived.
+
+    ``ratio`` is None from 1.1 on: there the experts get what the host pool (``on_host`` bytes) cannot hold, the cache
+    what is left.
+    """
 
     total: int
     held: int
@@ -21,11 +25,12 @@ class Card:
     statics: int
     stated_weights: int
     stated_kv: int
-    ratio: float
+    ratio: float | None
     kv_ceiling: int
     expert_ceiling: int
     largest_layer: int
     prefill_staging: bool
+    on_host: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ def split(card: Card) -> Split:
     room = max(0, elastic)
     experts, kv, unusable = 0, card.stated_kv, 0
     if not card.stated_weights and not card.stated_kv:
-        kv = int(room * (1 - card.ratio))
+        kv = int(room * (1 - card.ratio)) if card.ratio is not None else _left_for_kv(room, card)
         experts, kv, unusable = _capped(room, kv, card)
     elif not card.stated_weights:
         experts = min(room, card.expert_ceiling)
@@ -73,6 +78,10 @@ def split(card: Card) -> Split:
     kv_pool = kv // MIB * MIB
     unclaimed = card.total - card.held - card.arena - card.staging - buffers - weights_pool - kv_pool
     return Split(card, claimable, elastic, experts, kv, unusable, buffers, weights_pool, kv_pool, unclaimed)
+
+
+def _left_for_kv(room: int, card: Card) -> int:
+    return max(0, room - max(0, card.expert_ceiling - card.on_host))
 
 
 def _capped(room: int, kv: int, card: Card) -> tuple[int, int, int]:

@@ -51,7 +51,7 @@ def mean_slot(world: World, tp: int) -> float:
 
 def total_slots(world: World) -> int:
     """Every slot of a rank: resident, shadow and stage."""
-    return world.expert_units + world.shadow_slots + world.stage_slots
+    return 0 if world.dense else world.expert_units + world.shadow_slots + world.stage_slots
 
 
 def expert_ceiling(world: World, tp: int) -> int:
@@ -62,17 +62,17 @@ def expert_ceiling(world: World, tp: int) -> int:
 
 def lendable(size: int, world: World, tp: int) -> int:
     """Slots that fit what a pool can lend."""
-    return max(0, int(size // mean_slot(world, tp)))
+    return 0 if world.dense else max(0, int(size // mean_slot(world, tp)))
 
 
-def place(world: World, tp: int, rank: int, weight_pool: int, host_pool: int) -> RankSlots:
+def place(world: World, tp: int, rank: int, weight_pool: int, host_pool: int, shadows: bool = True) -> RankSlots:
     """Fill the slab from the weight pool after its statics, and the pinned pool with the rest."""
     big, small = class_sizes(world, tp)
     half = total_slots(world) // 2
-    order = _Order(big, small, half, world.rank1_small_first if tp == 2 and rank % 2 else 0)
+    order = _Order(big, small, half, min(half, world.rank1_small_first) if tp == 2 and rank % 2 else 0)
     slab, slab_bytes = order.take(weight_pool - from_mib(world.static_weights_mib))
     pool, pool_bytes = order.take(host_pool)
-    shadow = min(world.shadow_slots, slab // 4)
+    shadow = min(world.shadow_slots, slab // 4) if shadows else 0
     return RankSlots(slab, slab_bytes, shadow, pool, pool_bytes, order.left())
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Faults that a file beside the model arms, and which boot they hit.
 
-``NAME.faults.json`` is a list of fault names; writing it arms it. The first ready boot is spared (an engine that serves
+``NAME.faults.json`` is a list of faults; writing it arms it. The first ready boot is spared (an engine that serves
 while the list is written is that boot), and each boot after it takes the next name of the list, so that a roll-back
 after the last one succeeds. ``NAME.state.json`` is the engine's own memory of that.
 """
@@ -17,9 +17,8 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from . import fault_names
 from .world import WorldError, beside
-
-KNOWN = ("settle_short", "refuse_boot", "never_ready")
 
 
 @dataclass
@@ -71,14 +70,19 @@ class Faults:
             return []
         except (OSError, ValueError) as error:
             raise WorldError(f"{self._list}: {error}") from error
-        if not isinstance(names, list) or any(name not in KNOWN for name in names):
-            raise WorldError(f"{self._list}: faults are a list of {', '.join(KNOWN)}, not {names!r}")
+        if not isinstance(names, list) or not all(isinstance(item, str) for item in names):
+            raise WorldError(f"{self._list}: faults are a list of names, not {names!r}")
+        try:
+            armed = [boot for item in names for boot in fault_names.boots(item)]
+        except ValueError as error:
+            known = ", ".join(fault_names.names())
+            raise WorldError(f"{self._list}: {names!r} has what is no fault ({error}); known are {known}") from error
         if armed_ns != self.state.armed_ns:
             state = self.state
             served = 0 < state.serving_since_ns <= armed_ns and (state.ended_ns == 0 or state.ended_ns >= armed_ns)
             self.state = State(armed_ns, int(served), [], state.serving_since_ns, state.ended_ns)
             self._write()
-        return [str(name) for name in names]
+        return armed
 
     def _write(self) -> None:
         # A model directory that cannot be written only loses the memory of faults.

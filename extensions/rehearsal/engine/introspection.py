@@ -37,7 +37,7 @@ class Introspection:
 
     def version(self) -> dict[str, Any]:
         """/version."""
-        return {"version": self._machine.world.version, "engine": "radiance", "abi_version": 13}
+        return {"version": self._machine.world.release, "engine": "radiance", "abi_version": 13}
 
     def load(self) -> dict[str, Any]:
         """/load."""
@@ -85,7 +85,7 @@ class Introspection:
         ]
         return {
             "model": self.model,
-            "version": world.version,
+            "version": world.release,
             "uptime_s": self._uptime,
             "in_flight": self._in_flight,
             "queue_cap": machine.flags.queue_cap,
@@ -120,7 +120,7 @@ class Introspection:
         return {
             "server": {
                 "model": self.model,
-                "version": world.version,
+                "version": world.release,
                 "max_model_len": self.context,
                 "max_num_seqs": machine.shape.sequences,
                 "queue_cap": flags.queue_cap,

@@ -51,6 +51,11 @@ class Log:
         """An I line."""
         self.write("I", text, rank)
 
+    def fatal(self, text: str) -> int:
+        """The last line of a process that dies: its exit status."""
+        self._put(f"radiance: fatal: {text}\n".encode())
+        return 70
+
     def bare(self, text: str) -> None:
         """A debug report or a plug-in's own line: no prefix, whatever the level."""
         self._put(text.encode("utf-8", "replace") + b"\n")

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import card_split, expert_slots, kv_arithmetic
 from .command_line import Flags
-from .sizes import MIB, from_mib
+from .fault_names import Hits
+from .sizes import MIB, align, from_mib
 from .world import World
-
-FAULT_SHORT_MIB = 60.0
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Machine:
     split: card_split.Split
     slots: list[expert_slots.RankSlots]
     devices: list[int]
-    settle_short: bool
+    hits: Hits
 
     @property
     def tp(self) -> int:
@@ -39,7 +38,9 @@ class Machine:
 
     @property
     def floor(self) -> int:
-        """What a card is to keep free: the headroom and the static region."""
+        """What a card is to keep free: the headroom and, where the release says so, the static region."""
+        if self.world.rules.old_settled_lines:
+            return self.headroom
         return self.headroom + from_mib(self.world.static_region_mib)
 
     @property
@@ -59,10 +60,14 @@ class Machine:
         return min(self.flags.number("--max-num-batched-tokens"), self.interval)
 
     @property
+    def quantum(self) -> int:
+        """Tokens of the smallest prefill chunk."""
+        return self.world.cache.quantum
+
+    @property
     def interval(self) -> int:
-        """The checkpoint interval in whole attention blocks."""
-        block = kv_arithmetic.BLOCK_TOKENS
-        return max(block, self.flags.number("--checkpoint-interval") // block * block)
+        """The checkpoint interval, rounded up to the chunk quantum."""
+        return align(self.flags.number("--checkpoint-interval"), self.quantum)
 
     @property
     def kv_tokens(self) -> int:
@@ -71,14 +76,25 @@ class Machine:
 
     def free_before_withdrawal(self, rank: int) -> int:
         """Bytes free on a rank's card once everything is allocated, all checkpoint slots backed."""
-        free = self.split.unclaimed - from_mib(self.world.after_budget(self.devices[rank]))
-        if self.settle_short:
-            free = min(free, self.floor) - from_mib(FAULT_SHORT_MIB)
+        card = self.devices[rank]
+        own = from_mib(self.world.card_total(card)) - from_mib(self.world.card_held(card))
+        # The budget is that of the smallest card; a larger one keeps the difference.
+        more = max(0, own - self.budgeted_free)
+        free = self.split.unclaimed + more - from_mib(self.world.after_budget(card))
+        if "settle_short" in self.hits:
+            free = min(free, self.floor) - from_mib(self.hits.number("settle_short"))
         return free
+
+    @property
+    def budgeted_free(self) -> int:
+        """Bytes that were free on the smallest card before the boot."""
+        return _folded(self.world, self.devices)[1]
 
     @property
     def withdrawn(self) -> int:
         """Checkpoint slots given up so that no card goes under its headroom."""
+        if self.kv.on_host:
+            return 0
         lowest = min(self.free_before_withdrawal(rank) for rank in range(self.tp))
         short = self.headroom - lowest
         return 0 if short <= 0 else min(self.kv.checkpoint_slots, -(-short // self.kv.stride))
@@ -93,47 +109,72 @@ class Machine:
 
     def arena_levels(self) -> list[tuple[int, int]]:
         """Smaller step sizes and the arena that they need: [(tokens, bytes)]."""
+        if not self.world.arena_levels:
+            return []
         arena, most = self.split.card.arena, self.chunk
         region = arena - from_mib(self.world.arena_mib_per_token) * min(most, self.world.arena_tokens)
         return [(size, region + from_mib(self.world.arena_mib_per_token) * size) for size in (512, 64) if size < most]
 
 
-def resolve(world: World, flags: Flags, faults: frozenset[str] = frozenset()) -> Machine:
+def resolve(world: World, flags: Flags, hits: Hits | None = None) -> Machine:
     """Compute a boot. A refusal is a state of the machine; the boot log tells it in its place."""
+    hits = hits or Hits()
     drafts = world.auto_drafts if flags.drafts is None else flags.drafts
     shape = kv_arithmetic.Shape(
         sequences=flags.number("--max-num-seqs"),
         context=flags.number("--max-model-len") or world.trained_context,
         dtype=flags.text("--kv-cache-dtype"),
-        drafts=drafts,
+        drafts=drafts if world.draft_head else 0,
         tp=flags.number("--tp"),
         checkpoint_slots=flags.number("--checkpoint-slots"),
     )
-    kv = kv_arithmetic.costs(shape)
+    kv = kv_arithmetic.costs(shape, world.cache, world.rules.snapshots_on_host)
+    devices = world.used_devices()[: shape.tp] if world.gpus else []
+    total, free = _folded(world, devices)
+    host = flags.number("--host-pool-mib") * MIB
+    ceiling = expert_slots.expert_ceiling(world, shape.tp)
     card = card_split.Card(
-        total=from_mib(world.card_total_mib),
-        held=from_mib(world.already_held_mib),
-        headroom=flags.number("--gpu-headroom-mib") * MIB,
+        total=total,
+        held=total - free,
+        headroom=_headroom(world, flags),
         arena=_arena(world, flags, shape),
         staging=_staging(world, shape),
         statics=from_mib(world.static_weights_mib),
         stated_weights=flags.number("--vram-weights-mib") * MIB,
         stated_kv=flags.number("--vram-kv-mib") * MIB,
-        ratio=float(flags.text("--expert-vs-cache-ratio")),
+        ratio=float(flags.text("--expert-vs-cache-ratio")) if world.rules.ratio else None,
         kv_ceiling=kv.ceiling,
-        expert_ceiling=expert_slots.expert_ceiling(world, shape.tp),
-        largest_layer=int(512 * expert_slots.mean_slot(world, shape.tp)),
-        prefill_staging="--deterministic" not in flags.switches,
+        expert_ceiling=ceiling,
+        largest_layer=int(world.experts_a_layer * expert_slots.mean_slot(world, shape.tp)),
+        prefill_staging="--deterministic" not in flags.switches and world.arena_levels,
+        on_host=host,
     )
+    if "other_pair" in hits and card.stated_weights:
+        less = hits.whole("other_pair") * MIB
+        card = replace(card, stated_weights=max(MIB, card.stated_weights - less))
     split = card_split.split(card)
-    if "refuse_boot" in faults and split.claimable >= 0:
+    if "over_by" in hits and split.both_stated:
+        card = replace(card, total=card.stated_weights + card.stated_kv - 512 * MIB)
+        split = card_split.split(card)
+    elif ("short_by" in hits or "over_by" in hits) and split.claimable >= 0:
         # Something else sits on the card: what could be claimed is gone, and 512 MiB more.
-        held = card.held + split.claimable + 512 * MIB
-        split = card_split.split(card_split.Card(**{**vars(card), "held": held}))
-    host = flags.number("--host-pool-mib") * MIB
-    slots = [expert_slots.place(world, shape.tp, rank, split.weights_pool, host) for rank in range(shape.tp)]
-    devices = world.used_devices()[: shape.tp]
-    return Machine(world, flags, shape, kv, split, slots, devices, "settle_short" in faults)
+        split = card_split.split(replace(card, held=card.held + split.claimable + 512 * MIB))
+    shadow = "--deterministic" not in flags.switches
+    slots = [expert_slots.place(world, shape.tp, rank, split.weights_pool, host, shadow) for rank in range(shape.tp)]
+    return Machine(world, flags, shape, kv, split, slots, devices, hits)
+
+
+def _folded(world: World, devices: list[int]) -> tuple[int, int]:
+    """(total, free) bytes of a card, each the smallest of all ranks."""
+    cards = devices or [0]
+    total = min(from_mib(world.card_total(card)) for card in cards)
+    return total, min(from_mib(world.card_total(card)) - from_mib(world.card_held(card)) for card in cards)
+
+
+def _headroom(world: World, flags: Flags) -> int:
+    """What stays unclaimed on purpose; integrated graphics leave an eighth of its memory to the host."""
+    asked = flags.number("--gpu-headroom-mib") * MIB
+    return max(asked, from_mib(world.host_ram_mib / 8)) if world.integrated else asked
 
 
 def _arena(world: World, flags: Flags, shape: kv_arithmetic.Shape) -> int:
@@ -147,9 +188,10 @@ def _arena(world: World, flags: Flags, shape: kv_arithmetic.Shape) -> int:
 
 def _staging(world: World, shape: kv_arithmetic.Shape) -> int:
     """The step staging: two buffers of four bytes a block and paged group for each sequence."""
+    block = world.cache.block_tokens
 
     def tables(sequences: int, context: int) -> int:
-        return 16 * sequences * -(-context // kv_arithmetic.BLOCK_TOKENS)
+        return 16 * sequences * -(-context // block)
 
     change = tables(shape.sequences, shape.context) - tables(world.staging_sequences, world.staging_context)
     return max(MIB, from_mib(world.staging_mib) + change)

@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a command line to an exit status: 0 stopped or help, 1 refused or not bound, 2 a bad command line."""
+"""From a command line to an exit status: 0 stopped or help, 1 refused or not bound, 2 a bad command line, 70 dead."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import os
 import signal
 import sys
 
-from .boot import Boot, Refused
-from .command_line import UsageError, parse, usage
+from . import fault_names
+from .boot import Boot, Crashed, Refused
+from .command_line import UsageError, model_of, parse, usage
 from .faults import Faults
 from .log import Log
 from .machine import resolve
 from .service import serve
-from .world import WorldError, read_world
+from .world import World, WorldError
+from .world_files import read_world
 
 
 def main(argv: list[str]) -> int:
@@ -24,26 +26,35 @@ def main(argv: list[str]) -> int:
         signal.signal(number, signal.SIG_DFL)
     log = Log(os.environ.get("RADIANCE_LOG"))
     try:
-        flags = parse(argv)
+        model = model_of(argv)
+        world = read_world(model) if model else World()
+        flags = parse(argv, world.rules, os.environ)
+    except WorldError as error:
+        log.error(f"rehearsal: {error}")
+        return 1
     except UsageError as error:
         log.error(str(error))
-        sys.stderr.write(usage())
+        sys.stderr.write(usage(world.rules))
         return 2
     if flags.help:
-        sys.stdout.write(usage())
+        sys.stdout.write(usage(world.rules))
         return 0
-    model = flags.text("--model")
     try:
-        world = read_world(model)
-        faults = Faults(model)
-        fault = faults.take()
+        faults = Faults(flags.text("--model"))
+        hits = fault_names.hits(faults.take())
     except WorldError as error:
         log.error(f"rehearsal: {error}")
         return 1
     log.ranks = flags.number("--tp")
-    machine = resolve(world, flags, frozenset([fault] if fault else []))
+    if "-v" in flags.switches or "-vv" in flags.switches:
+        log.level = 4 if "-vv" in flags.switches else 3
+    for variable in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
+        world = world.seen_through(os.environ.get(variable))
+    machine = resolve(world, flags, hits)
     try:
-        Boot(machine, log, stuck=fault == "never_ready").run()
+        Boot(machine, log).run()
     except Refused:
         return 1
+    except Crashed as crash:
+        return log.fatal(str(crash))
     return serve(machine, log, faults)

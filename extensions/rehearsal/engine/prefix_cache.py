@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prompt heads that are still in the KV pool, by blocks of four tokens. VRAM tier only.
+"""Prompt heads that are still in the KV pool, by whole blocks. VRAM tier only.
 
 A sequence's tokens are one entry from its admission on; it stays when the sequence ends, until the pool needs its room.
 """
@@ -10,8 +10,6 @@ from __future__ import annotations
 import itertools
 from array import array
 from dataclasses import dataclass, field
-
-from .kv_arithmetic import BLOCK_TOKENS
 
 _MOST_IDLE = 64
 # A shorter head is computed again: a few words or a chat template in common are no hit worth a saved state.
@@ -53,8 +51,9 @@ def _is_head(head: array[int], tokens: array[int]) -> bool:
 class PrefixCache:
     """The entries of all sequences, running and ended."""
 
-    def __init__(self, enabled: bool) -> None:
+    def __init__(self, enabled: bool, block: int = 4) -> None:
         self._enabled = enabled
+        self._block = block
         self._entries: list[Entry] = []
         self.evictions = 0
 
@@ -65,7 +64,7 @@ class PrefixCache:
         if self._enabled:
             for entry in self._entries:
                 head = common_head(entry.tokens, tokens, min(entry.computed, len(tokens) - 1))
-                head -= head % BLOCK_TOKENS
+                head -= head % self._block
                 if head > longest:
                     best, longest = entry, head
         return best, longest if best is not None else 0

@@ -38,7 +38,7 @@ class Scheduler:
         step = (world.decode_step_ms + world.decode_draft_ms * self._drafts) / 1000
         slower = world.bf16_decode_factor if machine.shape.dtype == "bf16" else 1.0
         self._decode_seconds = step / slower / world.serve_speedup
-        self.cache = PrefixCache("--no-prefix-cache" not in machine.flags.switches)
+        self.cache = PrefixCache("--no-prefix-cache" not in machine.flags.switches, machine.world.cache.block_tokens)
         self._wake = threading.Condition()
         self._waiting: deque[Sequence] = deque()
         self._running: list[Sequence] = []

@@ -26,6 +26,8 @@ def serve(machine: Machine, log: Log, faults: Faults) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     scheduler = Scheduler(machine, log)
     try:
+        if "bind_refused" in machine.hits:
+            raise OSError
         server = Server(machine, scheduler)
     except (OSError, OverflowError):
         log.error(f"server: cannot bind {host}:{port}")
@@ -33,7 +35,13 @@ def serve(machine: Machine, log: Log, faults: Faults) -> int:
     faults.ready()
     bound = server.server_port
     threads = flags.number("--http-threads")
-    log.info(f"serving on http://{host}:{bound}  (/v1/completions; /v1/chat/completions with tools and reasoning){key}")
+    chat = "/v1/chat/completions with tools and reasoning" if machine.world.chat_template else "chat is 501"
+    if not machine.world.chat_template:
+        log.warn(
+            "no chat template in this container; /v1/chat/completions will answer 501 and /v1/completions is the "
+            "endpoint to use"
+        )
+    log.info(f"serving on http://{host}:{bound}  (/v1/completions; {chat}){key}")
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     log.info(
         f"server: listening on http://{host}:{bound} ({threads} threads, up to {max(threads, flags.queue_cap + 8)})"

@@ -18,7 +18,7 @@ from typing import Any, Callable
 import pytest
 
 REHEARSAL = pathlib.Path(__file__).resolve().parents[3] / "extensions" / "rehearsal"
-sys.path.insert(0, str(REHEARSAL))
+sys.path[:0] = [str(REHEARSAL), str(pathlib.Path(__file__).parent)]
 
 SHAPE = (
     "--tp 2 --tp-wire wht6 --max-num-seqs 3 --max-model-len 200000 --kv-cache-dtype fp8 --num-speculative-tokens 2 "

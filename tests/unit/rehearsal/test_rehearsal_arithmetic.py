@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from engine import budget_report, kv_report
 from engine.command_line import parse
+from engine.fault_names import hits
 from engine.kv_arithmetic import Shape, costs
 from engine.machine import Machine, resolve
 from engine.sizes import MIB, humanb
@@ -20,9 +21,9 @@ SHAPE = (
 )
 
 
-def machine(flags: str, faults: frozenset[str] = frozenset(), **world: Any) -> Machine:
+def machine(flags: str, faults: str | None = None, **world: Any) -> Machine:
     """A machine of the operator's shape."""
-    return resolve(World(**world), parse(f"{SHAPE} {flags}".split()), faults)
+    return resolve(World(**world), parse(f"{SHAPE} {flags}".split()), hits(faults))
 
 
 def pair(weights: int, kv: int, flags: str = "") -> Machine:
@@ -223,11 +224,11 @@ def test_prefill_law(slab: int, rate: float) -> None:
 
 def test_a_short_settling_goes_below_the_floor() -> None:
     pools = "--vram-weights-mib 24000 --vram-kv-mib 5120"
-    assert humanb(machine(pools, frozenset(["settle_short"])).settled(0)) == "149.19 MiB"
+    assert humanb(machine(pools, "settle_short").settled(0)) == "149.19 MiB"
 
 
 def test_a_refused_boot_has_a_report_of_real_rows() -> None:
-    split = machine("--vram-weights-mib 24000 --vram-kv-mib 5120", frozenset(["refuse_boot"])).split
+    split = machine("--vram-weights-mib 24000 --vram-kv-mib 5120", "refuse_boot").split
     assert humanb(-split.claimable) == "512.00 MiB"
     card = split.card
     stated = card.stated_weights + card.stated_kv

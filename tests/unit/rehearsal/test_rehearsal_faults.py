@@ -105,4 +105,4 @@ def test_an_unknown_fault_is_named(start: Any, tmp_path: pathlib.Path) -> None:
     arm(tmp_path, "explode")
     engine = start(PAIR)
     assert engine.exit() == 1
-    assert "faults are a list of settle_short, refuse_boot, never_ready, not ['explode']" in engine.lines[-1]
+    assert "['explode'] has what is no fault (explode); known are refuse_boot, no_device, " in engine.lines[-1]

@@ -84,7 +84,7 @@ def test_what_never_fits_fails(start: Any) -> None:
 
 
 def test_decoding_goes_one_step_a_chunk_while_others_prefill(start: Any, pool: Any) -> None:
-    engine = start(f"{WEIGHTS} --vram-kv-mib 5120", serve_speedup=100).ready()
+    engine = start(f"{WEIGHTS} --vram-kv-mib 5120", serve_speedup=30).ready()
     first = pool.submit(ask, engine, 100, 4000)
     while not engine.ask("GET", "/stats")[1]["requests"]:
         time.sleep(0.005)
