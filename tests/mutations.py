@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 CORE = "plugins/module_utils"
 PLAN = "tests/unit/plugins/module_utils/_plan"
 SWITCH = "tests/unit/plugins/module_utils/_switch"
-SOURCES = "tests/unit/plugins/module_utils"
+SOURCES = "tests/unit/plugins/module_utils/test_sources_process.py"
 CONTRACT = "tests/unit/contract"
 
 

@@ -147,7 +147,7 @@ part_types() {
     if ((${#paths[@]})); then (cd extensions/rehearsal && mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache/rehearsal .); fi
 }
 
-part_unit() { python -m pytest -q tests/unit; }
+part_unit() { python -m pytest -q --durations=12 tests/unit; }
 
 # --------------------------------------------------------------------------------------------------- Ansible's own checks
 

@@ -24,8 +24,8 @@ EXTRA_PARTS=(mutations)
 # limit PART: the seconds after which it is ended
 limit() {
     case $1 in
-        rehearsal | units | mutations) echo 900 ;;
-        *) echo 600 ;;
+        unit | units | rehearsal | next-unit | mutations) echo 1200 ;;
+        *) echo 900 ;;
     esac
 }
 

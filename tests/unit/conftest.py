@@ -11,6 +11,7 @@ import pathlib
 import sys
 
 import hypothesis
+import pytest
 
 # How long an example takes says how busy the machine is, not whether the code is right.
 hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -19,3 +20,13 @@ hypothesis.settings.load_profile("busy")
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 if "ansible_collections" not in _ROOT.parts:
     sys.path.insert(0, str(_ROOT / "collections"))
+
+
+@pytest.fixture(autouse=True)
+def _as_on_a_target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs on targets is tested as there, even after a test of a filter has imported the controller's code.
+
+    ansible-core would show a module's warnings instead of returning them.
+    """
+    if {"modules", "module_utils"} & set(request.path.parts):
+        monkeypatch.setattr("ansible.module_utils._internal.is_controller", False, raising=False)
