@@ -14,6 +14,8 @@ import typing as t
 # tokenizing, the network and a busy host add. At a prompt that takes five seconds or more the part decides.
 AGREE_PART = 0.10
 AGREE_SECONDS = 0.5
+# What stands around a span is at most so many times as long: else a span of no length at all would be borne out.
+AGREE_TIMES = 9
 
 
 def median(values: t.Iterable[float | None]) -> float | None:
@@ -44,5 +46,5 @@ def agree(wall: float, server: float) -> bool:
     constant. It can hardly be shorter: then the server counts something else.
     """
     if wall >= server:
-        return wall - server <= max(AGREE_PART * wall, AGREE_SECONDS)
+        return wall - server <= max(AGREE_PART * wall, min(AGREE_SECONDS, AGREE_TIMES * server))
     return server - wall <= AGREE_PART * wall

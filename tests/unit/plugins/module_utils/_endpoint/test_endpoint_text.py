@@ -122,6 +122,10 @@ def test_overlap_is_what_counting_every_moment_gives(intervals: list[tuple[int, 
         (0.55, 0.06, True),
         (0.60, 0.06, False),
         (0.06, 0.30, False),
+        # A lie below the half second: the time it claims is next to nothing beside the time it took.
+        (0.01, 0.000001, False),
+        (0.30, 0.03, True),
+        (0.31, 0.03, False),
     ],
 )
 def test_two_accounts_of_one_time(wall: float, server: float, agrees: bool) -> None:
