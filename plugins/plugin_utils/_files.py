@@ -9,6 +9,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
 
 # A file that holds these words is ours to write. Markdown files hold them in the comments around a block.
@@ -65,7 +66,23 @@ def flag_of(key: str) -> str:
 
 
 def declared_flags(service: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """Further engine flags that a service states, the address that it binds first."""
+    """Further engine flags that a service states, the address that it binds first.
+
+    Raises RadianceError ``flag_unfit`` for one that carries a secret, and for one that the env has from elsewhere.
+    """
+    for flag in service.get("flags") or {}:
+        if is_secret(str(flag)):
+            raise RadianceError(
+                f"flags of {service.get('name')} names {flag}, which carries a secret: its value would stand in the "
+                "env and in the fleet directory. Take it out, and name the file that holds it in api_key_file.",
+                code="flag_unfit",
+            )
+        if key_of(str(flag)) in ("IMAGE", "MODEL", "PORT", "HOST", *_words.ENV_OF.values()):
+            raise RadianceError(
+                f"flags of {service.get('name')} names {flag}, which comes from the plan or from a field of its own. "
+                "Take it out.",
+                code="flag_unfit",
+            )
     flags = {"host": str(service.get("host") or "127.0.0.1")}
     flags.update({str(flag): str(value) for flag, value in (service.get("flags") or {}).items()})
     return flags

@@ -43,6 +43,15 @@ def test_a_resize_moves_no_identity(example: t.Any) -> None:
     assert [note.split()[0] for note in notes] == ["MODEL", "PORT", "TP"]
 
 
+@pytest.mark.parametrize("flag", ["api-key", "hf-token", "vram-kv-mib", "max-num-seqs", "port", "host"])
+def test_a_secret_or_a_value_of_the_plan_is_no_further_flag(example: t.Any, flag: str) -> None:
+    with pytest.raises(RadianceError) as error:
+        _files.env_values({**example.service, "flags": {flag: "not-to-be-shown"}}, example.new)
+    assert error.value.code == "flag_unfit"
+    assert flag in error.value.text
+    assert "not-to-be-shown" not in error.value.text
+
+
 def test_names_of_the_files(example: t.Any) -> None:
     names = _files.file_names(example.service, "dankserver")
     assert names["env"] == "scripts/flashnext.env"
