@@ -152,7 +152,7 @@ def scan(text: str) -> tuple[list[dict[str, t.Any]], list[str]]:
         try:
             value = json.loads(line)
             check(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             reports.append(f"line {number} of the record is not JSON (a write that was cut?) and was passed over")
         except RadianceError as error:
             reports.append(f"line {number} of the record was passed over: {error.text}")

@@ -101,4 +101,4 @@ def running_pair(ledger: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The pair and shape that the process of a ledger was started with; None for a flag that it was not given."""
     flags = ledger.get("flags") or {}
     texts = {name: flags.get(_files.flag_of(key)) for name, key in _words.ENV_OF.items()}
-    return {name: int(text) if text and text.isdigit() else text for name, text in texts.items()}
+    return {name: int(text) if text and text.isdecimal() and len(text) <= 12 else text for name, text in texts.items()}

@@ -58,7 +58,9 @@ def state_of(flags: t.Mapping[str, str]) -> dict[str, t.Any]:
     out: dict[str, t.Any] = {}
     for key, option in OPTIONS.items():
         text = flags.get(option)
-        out[key] = int(text) if text is not None and text.isdecimal() and key != "kv_cache_dtype" else text
+        # A text of so many digits is no number of MiB, and Python's int() refuses the longest.
+        plain = text is not None and text.isdecimal() and len(text) <= 12
+        out[key] = int(text) if text is not None and plain and key != "kv_cache_dtype" else text
     return out
 
 

@@ -85,6 +85,12 @@ def test_nothing_is_written_when_one_entry_is_wrong(tmp_path: t.Any) -> None:
     assert not path.exists()
 
 
+def test_a_line_that_nests_without_end_costs_itself_only() -> None:
+    entries, reports = _records.scan("[" * 100_000)
+    assert entries == []
+    assert "line 1 of the record is not JSON" in reports[0]
+
+
 def test_a_torn_last_line_costs_itself_only_and_is_reported(tmp_path: t.Any) -> None:
     path = tmp_path / "records.jsonl"
     first, second = planned(1), planned(2)

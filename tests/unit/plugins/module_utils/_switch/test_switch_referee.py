@@ -151,6 +151,7 @@ def test_the_shape_is_judged_as_far_as_the_command_line_tells_it() -> None:
 def test_what_a_process_runs_in_the_form_of_a_plan() -> None:
     assert referee.state_of(LEDGER["flags"]) == TO
     assert referee.state_of({}) == dict.fromkeys(TO)
+    assert referee.state_of({"vram-kv-mib": "9" * 5000})["kv_mib"] == "9" * 5000
     assert referee.differences(TO, LEDGER["flags"]) == []
     assert referee.differences({"kv_mib": 5119}, {}) == ["--vram-kv-mib is not given, asked is 5119"]
     assert referee.differences({"kv_mib": None}, {}) == []
