@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Callable
 
 from .api_requests import Asked
 from .sequence import Sequence
+
+# Gives ``{"timings": …}`` of a sequence, or nothing.
+Timings = Callable[[Sequence], dict[str, Any]]
 
 
 def _base(asked: Asked, model: str, sequences: list[Sequence], streamed: bool) -> dict[str, Any]:
@@ -28,7 +31,7 @@ def usage(sequences: list[Sequence]) -> dict[str, Any]:
     return {**total, "prompt_tokens_details": {"cached_tokens": cached}}
 
 
-def whole(asked: Asked, model: str, sequences: list[Sequence]) -> dict[str, Any]:
+def whole(asked: Asked, model: str, sequences: list[Sequence], timings: Timings) -> dict[str, Any]:
     """A plain answer."""
     choices = []
     for index, sequence in enumerate(sequences):
@@ -43,7 +46,7 @@ def whole(asked: Asked, model: str, sequences: list[Sequence]) -> dict[str, Any]
             choice["text"] = reply.text(0, produced)
         choices.append(choice)
     base = _base(asked, model, sequences, streamed=False)
-    return {**base, "choices": choices, "usage": usage(sequences), "timings": sequences[0].timings()}
+    return {**base, "choices": choices, "usage": usage(sequences), **timings(sequences[0])}
 
 
 def opening(asked: Asked, model: str, sequences: list[Sequence]) -> Iterator[dict[str, Any]]:
@@ -65,16 +68,16 @@ def piece(
         yield _chunk(asked, model, sequences, index, {"content": reply.text(turn, end)}, None)
 
 
-def closing(asked: Asked, model: str, sequences: list[Sequence], index: int) -> dict[str, Any]:
+def closing(asked: Asked, model: str, sequences: list[Sequence], index: int, timings: Timings) -> dict[str, Any]:
     """The last chunk of one sequence."""
     chunk = _chunk(asked, model, sequences, index, {}, sequences[index].finish_reason)
-    return {**chunk, "timings": sequences[index].timings()}
+    return {**chunk, **timings(sequences[index])}
 
 
-def final_usage(asked: Asked, model: str, sequences: list[Sequence]) -> dict[str, Any]:
+def final_usage(asked: Asked, model: str, sequences: list[Sequence], timings: Timings) -> dict[str, Any]:
     """The chunk that ``stream_options.include_usage`` asks for."""
     base = _base(asked, model, sequences, streamed=True)
-    return {**base, "choices": [], "usage": usage(sequences), "timings": sequences[0].timings()}
+    return {**base, "choices": [], "usage": usage(sequences), **timings(sequences[0])}
 
 
 def _chunk(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .command_line import AUTO, Flags
+from .machine import Machine
 from .tokenizer import BOS, Tokenizer
 
 _SAMPLER = frozenset(
@@ -16,6 +17,8 @@ _SAMPLER = frozenset(
     + ("presence_penalty", "frequency_penalty", "repetition_penalty")
 )
 _IGNORED = {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}
+# Taken from 1.3.0 on.
+_LLAMA = frozenset(("cache_prompt", "n_predict", "repeat_penalty", "logprobs", "top_logprobs", "id_slot", "n_probs"))
 _BOTH = {"model", "max_tokens", "stop", "stream", "stream_options", "seed", "ignore_eos", "n"} | _SAMPLER | _IGNORED
 COMPLETION_FIELDS: frozenset[str] = frozenset(_BOTH | {"prompt"})
 CHAT_FIELDS: frozenset[str] = frozenset(
@@ -83,20 +86,23 @@ def _flag(body: dict[str, Any], field: str, default: bool) -> bool:
     return value
 
 
-def read(body: Any, *, chat: bool, flags: Flags, context: int, tokenizer: Tokenizer) -> Asked:
-    """Check a body and encode its prompts; ApiError carries the refusal."""
+def read(body: Any, *, chat: bool, machine: Machine, tokenizer: Tokenizer, most_prompt: int | None = None) -> Asked:
+    """Check a body and encode its prompts; ApiError carries the refusal. ``most_prompt`` cuts prompts in silence."""
     if not isinstance(body, dict):
         raise ApiError(400, "the body must be a JSON object")
+    flags, context, release = machine.flags, machine.shape.context, machine.world.rules
+    fields = (CHAT_FIELDS if chat else COMPLETION_FIELDS) | (_LLAMA if release.llama_fields else frozenset())
     for field in body:
-        if field not in (CHAT_FIELDS if chat else COMPLETION_FIELDS):
+        if field not in fields:
             raise ApiError(400, f"{field}: not supported by this server", code="unsupported_parameter", param=field)
     for field in _SAMPLER & body.keys():
         if body[field] is not None and (isinstance(body[field], bool) or not isinstance(body[field], (int, float))):
             raise _fail(field, "must be a number")
-    if body.get("tool_choice") not in (None, "auto", "none"):
+    if body.get("tool_choice") not in (None, "auto", "none") and not release.tool_choice:
         raise ApiError(400, "tool_choice: only auto and none", code="unsupported_parameter", param="tool_choice")
     thinking = chat and _thinking(body)
     prompts = [_chat_prompt(body, thinking, tokenizer)] if chat else _completion_prompts(body, tokenizer)
+    prompts = [_cut(tokens, text, most_prompt, tokenizer) for tokens, text in prompts]
     longest = max(len(tokens) for tokens, _text in prompts)
     if longest >= context:
         field = "messages" if chat else "prompt"
@@ -173,6 +179,13 @@ def token_ids(field: str, ids: Any) -> array[int]:
 def _ids(ids: Any, tokenizer: Tokenizer) -> tuple[array[int], str]:
     tokens = token_ids("prompt", ids)
     return tokens, "".join(tokenizer.pieces(item for item in tokens if item != BOS))
+
+
+def _cut(tokens: array[int], text: str, most: int | None, tokenizer: Tokenizer) -> tuple[array[int], str]:
+    """A prompt's last tokens, and the text that is left of it."""
+    if most is None or len(tokens) <= most:
+        return tokens, text
+    return tokens[-most:], "".join(tokenizer.pieces(tokens[-most:]))
 
 
 def messages(value: Any) -> list[tuple[str, str]]:

@@ -10,7 +10,10 @@ from . import expert_slots
 from .boot_cache import Cache
 from .boot_head import Crashed, Head, Part, Refused
 from .boot_memory import Memory
+from .log import Log
+from .machine import Machine
 from .sizes import GIB, humanb
+from .sysfs import Cards
 
 __all__ = ["Boot", "Crashed", "Refused"]
 
@@ -21,6 +24,10 @@ _STUCK_AT = 0.62
 class Boot(Part):
     """Prints one boot of a machine."""
 
+    def __init__(self, machine: Machine, log: Log, cards: Cards | None = None) -> None:
+        super().__init__(machine, log)
+        self._cards = cards
+
     def run(self) -> None:
         """Everything up to the settled lines; Refused where the engine would give up, Crashed where it dies."""
         head, memory = Head(self._machine, self._log), Memory(self._machine, self._log)
@@ -30,6 +37,8 @@ class Boot(Part):
         head.declare()
         memory.budget()
         memory.placement()
+        if self._cards is not None:
+            self._cards.take(self._machine)
         self._load()
         Cache(self._machine, self._log).lay_out()
         memory.loans()

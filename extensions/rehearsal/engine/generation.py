@@ -13,6 +13,7 @@ from typing import Any, Callable
 from . import api_answers
 from .api_requests import ApiError, Asked
 from .machine import Machine
+from .misbehaviour import Misbehaviour, overloaded
 from .reply import compose
 from .scheduler import Scheduler
 from .sequence import Sequence
@@ -24,7 +25,10 @@ _WATCH_SECONDS = 0.25
 class Generation:
     """The sequences of one request. ``gone`` tells whether its client has gone away."""
 
-    def __init__(self, asked: Asked, model: str, machine: Machine, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, asked: Asked, model: str, machine: Machine, tokenizer: Tokenizer, misbehaviour: Misbehaviour
+    ) -> None:
+        self._timings = misbehaviour.timings
         self._asked = asked
         self._model = model
         self._flags = machine.flags
@@ -32,28 +36,20 @@ class Generation:
         for tokens, text in asked.prompts:
             reply = compose(
                 tokenizer,
-                text,
+                misbehaviour.words(text, len(tokens)),
                 most=asked.max_tokens,
                 natural=int(machine.world.reply_tokens),
                 ignore_eos=asked.ignore_eos,
                 stop=asked.stop,
                 thinking=int(machine.world.thinking_tokens) if asked.thinking else 0,
             )
-            self._sequences += [Sequence(tokens, reply) for _choice in range(asked.n)]
+            self._sequences += [Sequence(tokens, reply, fails_at=misbehaviour.fails_at) for _choice in range(asked.n)]
 
     @contextlib.contextmanager
     def running(self, scheduler: Scheduler) -> Iterator[None]:
         """Queue the sequences; those that are not done at the end are cancelled."""
         if not scheduler.submit(self._sequences, self._flags.queue_cap):
-            wait = self._flags.number("--retry-after")
-            raise ApiError(
-                429,
-                f"the admission queue is full; retry after {wait}s. The server refuses rather than queueing without "
-                "bound",
-                "rate_limit_error",
-                code="server_overloaded",
-                retry_after=wait,
-            )
+            raise overloaded(self._flags.number("--retry-after"))
         try:
             yield
         finally:
@@ -67,7 +63,7 @@ class Generation:
             _wait(sequence.ended, gone)
             if sequence.error:
                 raise _failed(sequence.error)
-        return api_answers.whole(self._asked, self._model, self._sequences)
+        return api_answers.whole(self._asked, self._model, self._sequences, self._timings)
 
     def wait_first(self, gone: Callable[[], bool]) -> None:
         """Wait for the first step: a request that fails before it gets a plain error."""
@@ -95,9 +91,9 @@ class Generation:
             if sequence.error:
                 yield json.dumps(_failed(sequence.error).body)
             else:
-                yield json.dumps(api_answers.closing(asked, model, sequences, index))
+                yield json.dumps(api_answers.closing(asked, model, sequences, index, self._timings))
         if asked.include_usage:
-            yield json.dumps(api_answers.final_usage(asked, model, sequences))
+            yield json.dumps(api_answers.final_usage(asked, model, sequences, self._timings))
         yield "[DONE]"
 
 

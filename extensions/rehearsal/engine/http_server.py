@@ -18,6 +18,7 @@ from .api_requests import ApiError
 from .generation import Generation
 from .introspection import Introspection
 from .machine import Machine
+from .misbehaviour import Misbehaviour
 from .scheduler import Scheduler
 from .tokenizer import Tokenizer
 
@@ -36,6 +37,7 @@ class Server(ThreadingHTTPServer):
         self.scheduler = scheduler
         self.tokenizer = Tokenizer()
         self.stopping = False
+        self.misbehaviour = Misbehaviour(machine)
         self.about = Introspection(machine, scheduler, sorted(set(_GET) | set(_POST)))
         host = self.flags.text("--host")
         if ":" in host:
@@ -78,6 +80,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             body = self._body()
             self._authorize(path)
+            self.server.misbehaviour.admit(path, self.server.flags.number("--retry-after"))
             routes = _GET if self.command in ("GET", "HEAD") else _POST if self.command == "POST" else {}
             route = routes.get(path)
             if route is None and self.command == "GET" and path.startswith("/v1/models/"):
@@ -124,8 +127,13 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(data)
+            self._write(data)
         self.connection.settimeout(self._idle_seconds)
+
+    def _write(self, data: bytes) -> None:
+        for piece in self.server.misbehaviour.pieces(data):
+            self.server.misbehaviour.drip()
+            self.wfile.write(piece)
 
     def _json(self, body: bytes) -> Any:
         try:
@@ -200,11 +208,15 @@ class Handler(BaseHTTPRequestHandler):
     def _generate(self, body: bytes, *, chat: bool) -> None:
         server = self.server
         asked = api_requests.read(
-            self._json(body), chat=chat, flags=server.flags, context=server.about.context, tokenizer=server.tokenizer
+            self._json(body),
+            chat=chat,
+            machine=server.machine,
+            tokenizer=server.tokenizer,
+            most_prompt=server.misbehaviour.longest_prompt,
         )
         if server.stopping:
             raise ApiError(429, "the server is shutting down", "rate_limit_error")
-        work = Generation(asked, server.about.model, server.machine, server.tokenizer)
+        work = Generation(asked, server.about.model, server.machine, server.tokenizer, server.misbehaviour)
         with work.running(server.scheduler):
             if not asked.stream:
                 self._send(200, work.whole(self._client_gone))
@@ -217,6 +229,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.end_headers()
             for event in work.events(self._client_gone):
+                server.misbehaviour.drip()
                 self.wfile.write(b"data: " + event.encode() + b"\n\n")
 
     def _client_gone(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from dataclasses import replace
 
 from . import fault_names
 from .boot import Boot, Crashed, Refused
@@ -15,6 +16,7 @@ from .faults import Faults
 from .log import Log
 from .machine import resolve
 from .service import serve
+from .sysfs import Cards
 from .world import World, WorldError
 from .world_files import read_world
 
@@ -50,11 +52,16 @@ def main(argv: list[str]) -> int:
         log.level = 4 if "-vv" in flags.switches else 3
     for variable in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
         world = world.seen_through(os.environ.get(variable))
+    cards = None
+    if world.sysfs or "hold_memory" in hits or "spill" in hits:
+        cards = Cards(flags.text("--model"), world)
+        # What a process before this one still holds is not free.
+        world = replace(world, cards_held_mib=cards.held_mib())
     machine = resolve(world, flags, hits)
     try:
-        Boot(machine, log).run()
+        Boot(machine, log, cards).run()
     except Refused:
         return 1
     except Crashed as crash:
         return log.fatal(str(crash))
-    return serve(machine, log, faults)
+    return serve(machine, log, faults, cards)

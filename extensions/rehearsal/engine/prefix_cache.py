@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prompt heads that are still in the KV pool, by whole blocks. VRAM tier only.
+"""Prompt heads that are still in the KV pool, by whole blocks.
 
 A sequence's tokens are one entry from its admission on; it stays when the sequence ends, until the pool needs its room.
 """
@@ -70,8 +70,9 @@ class PrefixCache:
         return best, longest if best is not None else 0
 
     def open(self, tokens: array[int], source: Entry | None, shared: int) -> Entry:
-        """The entry of a sequence that begins, over the head that it shares with another."""
-        entry = Entry(tokens, computed=shared, charged=len(tokens) - shared, source=source)
+        """The entry of a sequence that begins, over the head that it shares with another; without a source, the head
+        came from another tier and is the sequence's own."""
+        entry = Entry(tokens, computed=shared, charged=len(tokens) - (shared if source else 0), source=source)
         if source is not None:
             source.users += 1
             source.turn = next(_turns)

@@ -22,6 +22,7 @@ _FILLER = (
     "Nobody had asked for it, yet the small brown books filled one shelf after another. "
 )
 _THOUGHT = "The user wants an answer from the text above. I look for what is asked, and then I answer briefly. "
+_GARBAGE = "!!!! the the 0 ,, !!!! of of of ;; !!!! 0 0 the ,,,, !!!! "
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def markers(text: str) -> list[str]:
 
 def compose(
     tokenizer: Tokenizer,
-    prompt: str,
+    words: list[str] | None,
     *,
     most: int,
     natural: int,
@@ -54,12 +55,14 @@ def compose(
     stop: Sequence[str] = (),
     thinking: int = 0,
 ) -> Reply:
-    """The reply to a prompt in at most ``most`` tokens; it ends by itself after ``natural`` unless ``ignore_eos``."""
+    """A reply of these marker words in at most ``most`` tokens; without words to say (None) it is garbage.
+
+    It ends by itself after ``natural`` tokens unless ``ignore_eos``.
+    """
     wanted = most if ignore_eos else min(most, thinking + natural)
     thoughts = _fill(tokenizer, "", _THOUGHT, min(thinking, wanted))
-    words = markers(prompt)
     head = ", ".join(words) + ". " if words else ""
-    answer = _fill(tokenizer, head, _FILLER, wanted - len(thoughts))
+    answer = _fill(tokenizer, head, _FILLER if words is not None else _GARBAGE, wanted - len(thoughts))
     tokens = thoughts + answer
     ended = len(tokens) < most
     if stop:

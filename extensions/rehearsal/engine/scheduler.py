@@ -1,50 +1,48 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The engine's step loop: one prefill chunk of the first prompt that needs it, and one decode of every other sequence.
-
-Steps take as long as the rates say. A clock of its own runs from step to step; the thread sleeps until that clock, so
-that rates are right in sum even where one step is shorter than a sleep can be.
-"""
+"""The engine's step loop: a chunk of the first prompt that is not computed, and one decode of every other sequence."""
 
 from __future__ import annotations
 
+import os
 import threading
-import time
 from collections import deque
 from typing import Any
 
 from .log import Log
 from .machine import Machine
+from .misbehaviour import is_long
+from .pace import Pace
 from .prefix_cache import PrefixCache
 from .sequence import Sequence
-
-_SHORTEST_SLEEP = 0.001
-_MOST_LAG = 0.25
+from .sysfs import Cards
+from .tiers import Tiers
 
 
 class Scheduler:
     """Runs sequences; every public method may be called from any thread."""
 
-    def __init__(self, machine: Machine, log: Log) -> None:
+    def __init__(self, machine: Machine, log: Log, cards: Cards | None = None) -> None:
         world = machine.world
         self._log = log
-        self._sequences = machine.shape.sequences
+        self._machine = machine
+        self._cards = cards
+        self._sequences = 1 if "serve_one" in machine.hits else machine.shape.sequences
         self._drafts = machine.shape.drafts
         self._acceptance = world.draft_acceptance
         self._chunk = machine.chunk
         self.capacity = machine.kv_tokens
-        self._more = world.decode_more_sequences
-        self.prefill_tps = world.prefill_tps(machine.split.weights_pool / 2**20) * world.serve_speedup
-        step = (world.decode_step_ms + world.decode_draft_ms * self._drafts) / 1000
-        slower = world.bf16_decode_factor if machine.shape.dtype == "bf16" else 1.0
-        self._decode_seconds = step / slower / world.serve_speedup
-        self.cache = PrefixCache("--no-prefix-cache" not in machine.flags.switches, machine.world.cache.block_tokens)
+        self._pace = Pace(machine)
+        self._spilled = "spill" not in machine.hits
+        self._says_requests = world.request_log or world.rules.request_log
+        self.cache = PrefixCache("--no-prefix-cache" not in machine.flags.switches, world.cache.block_tokens)
+        self.tiers = Tiers(machine)
         self._wake = threading.Condition()
         self._waiting: deque[Sequence] = deque()
         self._running: list[Sequence] = []
-        self._clock = time.monotonic()
         self.totals: dict[str, float] = dict.fromkeys(
-            ("requests", "steps", "prompt_tokens", "cached_tokens", "generated", "drafted", "accepted", "preemptions"),
+            ("requests", "steps", "prompt_tokens", "cached_tokens", "generated", "drafted", "accepted", "preemptions")
+            + ("ended", "failed", "refused"),
             0,
         )
         self._rates = {"prefill_tps": 0.0, "decode_tps": 0.0}
@@ -54,11 +52,12 @@ class Scheduler:
         """Queue a request's sequences; False when the queue would pass its cap."""
         with self._wake:
             if len(self._waiting) + len(self._running) + len(sequences) > cap:
+                self.totals["refused"] += 1
                 return False
             self.totals["requests"] += 1
             for sequence in sequences:
                 if len(sequence.prompt) + 1 > self.capacity:
-                    self._fail(sequence, " at any occupancy")
+                    self._too_large(sequence, " at any occupancy")
                 else:
                     self._waiting.append(sequence)
             self._wake.notify()
@@ -72,7 +71,7 @@ class Scheduler:
     def reset_cache(self) -> int:
         """Forget every ended sequence: how many."""
         with self._wake:
-            dropped = self.cache.reset()
+            dropped = self.cache.reset() + self.tiers.reset()
         self._log.info(f"prefix cache: reset, {dropped} entries dropped")
         return dropped
 
@@ -114,25 +113,29 @@ class Scheduler:
                 while not self._running:
                     self._rates = {"prefill_tps": 0.0, "decode_tps": 0.0}
                     self._wake.wait()
-                    self._clock = time.monotonic()
+                    self._pace.wake()
                     self._admit()
                 prefilling = next((item for item in self._running if not item.decoding), None)
                 decoding = [item for item in self._running if item.decoding]
                 tokens = min(self._chunk, prefilling.target - prefilling.computed) if prefilling else 0
                 if prefilling is not None and prefilling.began is None:
-                    prefilling.began = self._clock
-                seconds = tokens / self.prefill_tps
-                if decoding:
-                    seconds += self._decode_seconds * (1 + self._more * (len(decoding) - 1))
-            self._wait(seconds)
+                    prefilling.began = self._pace.clock
+                self._misbehave(prefilling)
+                seconds = self._pace.seconds(tokens, len(decoding))
+            self._pace.wait(seconds)
             with self._wake:
                 self._finish_step(prefilling, tokens, decoding, seconds)
 
-    def _wait(self, seconds: float) -> None:
-        now = time.monotonic()
-        self._clock = max(self._clock, now - _MOST_LAG) + seconds
-        if self._clock - now > _SHORTEST_SLEEP:
-            time.sleep(self._clock - now)
+    def _misbehave(self, prefilling: Sequence | None) -> None:
+        """Spill at the first long prompt, die under load, where a fault says so."""
+        hits = self._machine.hits
+        if not self._spilled and prefilling is not None and is_long(len(prefilling.prompt), self._machine):
+            self._spilled = True
+            self._pace.spill()
+            if self._cards is not None:
+                self._cards.spill(hits.whole("spill"))
+        if "crash_under_load" in hits and len(self._running) >= (hits.whole("crash_under_load") or self._sequences):
+            os._exit(self._log.fatal("the device was lost while a step ran"))
 
     def _admit(self) -> None:
         for item in [item for item in [*self._running, *self._waiting] if item.cancelled]:
@@ -142,12 +145,15 @@ class Scheduler:
             tokens = item.text_tokens()
             if len(tokens) + 1 > self.capacity:
                 self._waiting.popleft()
-                self._fail(item, " and nothing lower-priority is left to preempt")
+                self._too_large(item, " and nothing lower-priority is left to preempt")
                 continue
             source, shared = self.cache.match(tokens)
+            from_tier = self.tiers.match(tokens, shared)
+            if from_tier:
+                source, shared = None, from_tier
             if source is not None:
                 source.users += 1
-            room = self._room(len(tokens) - shared + 1)
+            room = self._room(len(tokens) - (shared if source else 0) + 1)
             if source is not None:
                 source.users -= 1
             if not room:
@@ -198,7 +204,7 @@ class Scheduler:
             youngest = self._running[-1]
             if youngest is item and len(self._running) == 1:
                 self._running.remove(item)
-                self._fail(item, " and nothing lower-priority is left to preempt")
+                self._too_large(item, " and nothing lower-priority is left to preempt")
                 return
             self._preempt(youngest)
         if item.entry is None:
@@ -206,9 +212,12 @@ class Scheduler:
         item.entry.charged += count
         item.produced += count
         self.totals["generated"] += count
-        item.first = self._clock if item.first is None else item.first
-        item.last = self._clock
-        if item.produced >= len(item.reply.tokens) or item.cancelled:
+        item.first = self._pace.clock if item.first is None else item.first
+        item.last = self._pace.clock
+        if item.fails_at is not None and item.produced >= item.fails_at:
+            self._running.remove(item)
+            self._fail(item, "a step of it failed on the device")
+        elif item.produced >= len(item.reply.tokens) or item.cancelled:
             self._end(item)
         else:
             item.changed.set()
@@ -231,13 +240,25 @@ class Scheduler:
             whole = item.computed >= item.target
             self.cache.close(item.entry, item.text_tokens(), keep=whole)
             item.entry = None
+            if whole:
+                self.tiers.keep(item.text_tokens())
+        if self._says_requests:
+            self._log.info(
+                f"request {item.id}: {len(item.prompt)} prompt tokens ({item.cached} cached), {item.produced} output "
+                f"tokens, {'cancelled' if item.cancelled else item.finish_reason}"
+            )
+        self.totals["ended"] += 1
         item.end()
 
-    def _fail(self, item: Sequence, why: str) -> None:
+    def _too_large(self, item: Sequence, why: str) -> None:
         tokens = len(item.prompt) + item.produced + 1
-        item.error = f"the KV pool cannot hold {tokens} tokens{why}"
+        self._fail(item, f"the KV pool cannot hold {tokens} tokens{why}")
+
+    def _fail(self, item: Sequence, error: str) -> None:
+        item.error = error
         self._log.warn(f"request {item.id} failed: {item.error}")
         if item.entry is not None:
             self.cache.close(item.entry, item.entry.tokens, keep=False)
             item.entry = None
+        self.totals["failed"] += 1
         item.end()

@@ -32,6 +32,7 @@ class Sequence:
     drafted: float = 0.0
     entry: Entry | None = None
     error: str | None = None
+    fails_at: int | None = None
     cancelled: bool = False
     submitted: float = field(default_factory=time.monotonic)
     began: float | None = None

@@ -13,18 +13,19 @@ from .http_server import Server
 from .log import Log
 from .machine import Machine
 from .scheduler import Scheduler
+from .sysfs import Cards
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-def serve(machine: Machine, log: Log, faults: Faults) -> int:
+def serve(machine: Machine, log: Log, faults: Faults, cards: Cards | None = None) -> int:
     """Serve until SIGTERM or SIGINT: exit status 0, or 1 where the port cannot be bound. A second signal kills."""
     flags = machine.flags
     host, port = flags.text("--host"), flags.number("--port")
     key = "  -- a bearer key is required" if flags.text("--api-key") else ""
     # Blocked before there are threads, so that only the wait below sees them.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    scheduler = Scheduler(machine, log)
+    scheduler = Scheduler(machine, log, cards)
     try:
         if "bind_refused" in machine.hits:
             raise OSError

@@ -102,10 +102,11 @@ def test_more_sequences_than_run_at_once_wait_and_a_full_queue_refuses(start: An
     engine = start(
         f"{WEIGHTS} --vram-kv-mib 5120 --max-queued-requests 4 --max-n 2 --retry-after 7", serve_speedup=5
     ).ready()
-    futures = [pool.submit(ask, engine, 50, 400) for _client in range(4)]
-    while sum(engine.ask("GET", "/load")[1][name] for name in ("running", "waiting")) < 4:
-        time.sleep(0.005)
+    futures = [pool.submit(ask, engine, 50, 800) for _client in range(4)]
     load = engine.ask("GET", "/load")[1]
+    # The one that waits is admitted, or not, between two steps.
+    while (load["running"], load["waiting"]) != (3, 1) and not any(future.done() for future in futures):
+        load = engine.ask("GET", "/load")[1]
     assert (load["running"], load["waiting"], load["server_load"]) == (3, 1, 1.0)
     status, body, headers = ask(engine, 50, 10)
     assert (status, headers["Retry-After"], body["error"]["code"]) == (429, "7", "server_overloaded")
