@@ -54,7 +54,7 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
     Raises RadianceError ``option_unusable``, ``expect_unusable``, ``not_a_whole_number`` or ``file_unusable``.
     """
     service = str(options["service"])
-    if not re.match(r"^[A-Za-z0-9][A-Za-z0-9._@-]*$", service):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]*", service):
         raise RadianceError(
             f"service {service!r} names a folder of the state directory: letters, digits and . _ @ - only, "
             "a letter or digit first.",

@@ -484,6 +484,7 @@ def test_a_folder_that_cannot_take_the_file_is_found_before_the_stop(service: Se
 def test_options_that_cannot_be_meant_are_refused(service: Service) -> None:
     for more, code in (
         ({"service": "../etc"}, "option_unusable"),
+        ({"service": "flash\n"}, "option_unusable"),
         ({"path": "flash.log"}, "option_unusable"),
         ({"start": ["serve.sh"]}, "option_unusable"),
         ({"ready_timeout": -1}, "option_unusable"),
