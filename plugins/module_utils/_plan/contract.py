@@ -113,12 +113,17 @@ class Figures(t.NamedTuple):
 
 def largest_context(figures: Figures, pool_mib: float, shape: Shape) -> int:
     """The longest context that the pool backs for all of the shape's sequences at once; 0 where none."""
-    return _largest(lambda context: figures.needed_mib(shape._replace(max_model_len=context)) <= pool_mib)
+    return _largest(lambda context: _backs(figures, pool_mib, shape._replace(max_model_len=context)))
 
 
 def most_sequences(figures: Figures, pool_mib: float, shape: Shape) -> int:
     """The most sequences that the pool backs at the shape's full context at once; 0 where none."""
-    return _largest(lambda sequences: figures.needed_mib(shape._replace(max_num_seqs=sequences)) <= pool_mib)
+    return _largest(lambda sequences: _backs(figures, pool_mib, shape._replace(max_num_seqs=sequences)))
+
+
+def _backs(figures: Figures, pool_mib: float, shape: Shape) -> bool:
+    """Whether a request for this shape would pass both gates of the pool: the contract, and one request's own."""
+    return max(figures.needed_mib(shape), figures.filled_mib(shape, "one_request")) <= pool_mib + 1e-6
 
 
 def _aligned(size: float) -> float:

@@ -216,11 +216,8 @@ def _pool_meets_contract(s: Situation) -> Finding | None:
     says = f"{sequences} of {s.shape.max_model_len:,} tokens at once need {mib(needed)}; the pool is {mib(pool)}."
     says = says[0].upper() + says[1:]
     if not holds:
-        says += (
-            f" It is {mib(needed - pool)} short. This pool holds {largest_context(s.figures, pool, s.shape):,} tokens "
-            f"for {s.shape.max_num_seqs:,} sequences, or {most_sequences(s.figures, pool, s.shape):,} sequences of "
-            f"{s.shape.max_model_len:,} tokens; the shape asked needs a pool of {mib(math.ceil(needed))}."
-        )
+        says += f" It is {mib(needed - pool)} short. {_smaller_shapes(s, pool)}the shape asked needs a pool of "
+        says += f"{mib(math.ceil(needed))}."
     worse = True
     if s.running_figures is not None:
         was = s.running.kv.mib - s.running_figures.needed_mib(s.running.shape, backing)
@@ -229,6 +226,19 @@ def _pool_meets_contract(s: Situation) -> Finding | None:
     if backing == "one_request":
         source = f"personal choice: backing one_request, {s.request.backing_reason}"
     return Finding("pool_meets_contract", holds, says, source, False, worse)
+
+
+def _smaller_shapes(s: Situation, pool: int) -> str:
+    """What this pool does hold, each a request that the gates of the pool let pass; empty where it is nothing."""
+    context = largest_context(s.figures, pool, s.shape)
+    count = most_sequences(s.figures, pool, s.shape)
+    held = [f"{context:,} tokens for {_sequences(s.shape.max_num_seqs)}"] if context else []
+    held += [f"{_sequences(count)} of {s.shape.max_model_len:,} tokens"] if count else []
+    return f"This pool holds {', or '.join(held)}; " if held else "This pool holds no such shape; "
+
+
+def _sequences(count: int) -> str:
+    return f"{count:,} sequence{'' if count == 1 else 's'}"
 
 
 def _rows_within_exact_wire(s: Situation) -> Finding | str | None:

@@ -92,7 +92,8 @@ def _stated(base: Situation) -> Choice:
             f"{base.ceiling.surest.line!r}. State a smaller {name}.",
             code="nothing_left",
         )
-    return Choice((given, rest) if kv is None else (rest, given))
+    said = f"{name} was stated alone, so {other} takes the rest of the ceiling: {mib(rest)}."
+    return Choice((given, rest) if kv is None else (rest, given), (said,))
 
 
 def _does_not_fit(figures: Figures, shape: Shape, pool: int, limit: int, base: Situation) -> str:

@@ -358,3 +358,16 @@ def test_unclaimed_is_not_predicted_from_a_split_that_the_engine_derived():
     boot["budget"].update(weights="derived", kv="derived")
     names = [p["id"] for p in make_plan(boot, {})["predictions"]]
     assert "unclaimed_mib" not in names and "settled_free_mib.card0" in names
+
+
+def test_a_way_out_of_a_thin_pool_is_one_that_the_gates_let_pass() -> None:
+    # 2,000 MiB hold 1 x 200,000 tokens by the contract (1,986 MiB) but not with the alignment that the engine takes.
+    with pytest.raises(RadianceError) as refused:
+        make_plan(ledger(), {"pair": {"weights_mib": 24000, "kv_mib": 2000}})
+    assert "tokens for 3 sequences; the shape asked needs a pool of 5,063 MiB" in refused.value.text
+    assert "1 sequence" not in refused.value.text
+    with pytest.raises(RadianceError) as thin:
+        make_plan(ledger(), {"pair": {"weights_mib": 24000, "kv_mib": 2300}})
+    assert "or 1 sequence of 200,000 tokens" in thin.value.text
+    plan = make_plan(ledger(), {"shape": {"max_num_seqs": 1}, "pair": {"weights_mib": 24000, "kv_mib": 2300}})
+    assert all(gate["holds"] for gate in plan["gates"])

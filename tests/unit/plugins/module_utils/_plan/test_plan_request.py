@@ -184,3 +184,9 @@ def test_one_half_that_leaves_nothing_is_refused():
     error = refusal({"pair": {"weights_mib": 30963}})
     assert error.code == "nothing_left"
     assert "30,963" in error.text and "card 0 settled" in error.text
+
+
+def test_a_half_that_was_stated_alone_says_what_the_other_takes() -> None:
+    plan = make_plan(ledger(), {"pair": {"weights_mib": 24000}})
+    assert plan["to"]["kv_mib"] == 6963
+    assert "weights_mib was stated alone, so kv_mib takes the rest of the ceiling: 6,963 MiB." in plan["warnings"]
