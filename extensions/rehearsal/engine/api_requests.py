@@ -17,6 +17,8 @@ _SAMPLER = frozenset(
     + ("presence_penalty", "frequency_penalty", "repetition_penalty")
 )
 _IGNORED = {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}
+MOST_STOPS = 16
+MOST_STOP_BYTES = 1024
 # Taken from 1.3.0 on.
 _LLAMA = frozenset(("cache_prompt", "n_predict", "repeat_penalty", "logprobs", "top_logprobs", "id_slot", "n_probs"))
 _BOTH = {"model", "max_tokens", "stop", "stream", "stream_options", "seed", "ignore_eos", "n"} | _SAMPLER | _IGNORED
@@ -147,6 +149,8 @@ def _stop(body: dict[str, Any]) -> list[str]:
     words = [stop] if isinstance(stop, str) else stop or []
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise _fail("stop", "must be a string or an array of strings")
+    if len(words) > MOST_STOPS or any(len(word.encode("utf-8", "replace")) > MOST_STOP_BYTES for word in words):
+        raise _fail("stop", f"at most {MOST_STOPS} strings of {MOST_STOP_BYTES} bytes")
     return words
 
 

@@ -8,7 +8,9 @@ import os
 import time
 from typing import Any
 
-from . import expert_slots
+from . import expert_slots, metrics
+from .api_requests import MOST_STOP_BYTES, MOST_STOPS
+from .command_line import AUTO
 from .machine import Machine
 from .scheduler import Scheduler
 from .sizes import MIB
@@ -91,6 +93,12 @@ class Introspection:
             "queue_cap": machine.flags.queue_cap,
             **self._scheduler.snapshot(self.context),
             "cards": cards,
+            **({} if world.dense else self._experts(slots, idle)),
+        }
+
+    def _experts(self, slots: expert_slots.RankSlots, idle: int) -> dict[str, Any]:
+        machine, world = self._machine, self._machine.world
+        return {
             "experts": {
                 "n_units": expert_slots.total_slots(world),
                 "bytes": expert_slots.expert_ceiling(world, machine.tp),
@@ -107,13 +115,15 @@ class Introspection:
     def server_info(self) -> dict[str, Any]:
         """/server_info; the engine's part is of the time of its start."""
         machine, world, flags = self._machine, self._machine.world, self._machine.flags
+        default = flags.text("--default-max-tokens")
         lossy = machine.tp > 1 and flags.text("--tp-wire") == "wht6"
         groups: list[dict[str, Any]] = []
         for group in machine.kv.groups:
             row: dict[str, Any] = {"name": group.name, "kind": group.kind, "n_layers": group.layers}
             if group.paged:
                 blocks = machine.kv.blocks(machine.split.kv_pool)
-                row.update(bytes=blocks * group.page, block_size=4, blocks=blocks, tokens=machine.kv_tokens)
+                size = machine.kv.block_tokens
+                row.update(bytes=blocks * group.page, block_size=size, blocks=blocks, tokens=machine.kv_tokens)
             else:
                 row.update(bytes=group.page * group.slots, states=group.slots)
             groups.append(row)
@@ -124,16 +134,24 @@ class Introspection:
                 "max_model_len": self.context,
                 "max_num_seqs": machine.shape.sequences,
                 "queue_cap": flags.queue_cap,
-                "default_max_tokens": None,
+                "default_max_tokens": int(default) if default != AUTO else None,
                 "max_tokens_cap": flags.number("--max-tokens-cap") or None,
                 "max_n": flags.max_n,
-                "max_stop_strings": 16,
-                "max_stop_bytes": 1024,
+                "max_stop_strings": MOST_STOPS,
+                "max_stop_bytes": MOST_STOP_BYTES,
                 "uptime_s": self._uptime,
                 "in_flight": self._in_flight,
             },
             "request_defaults": {},
-            "capabilities": {"chat": True, "completions": True, "embeddings": False},
+            "capabilities": {
+                "chat": world.chat_template,
+                "completions": True,
+                "embeddings": False,
+                "tools": world.chat_template,
+                "reasoning": world.chat_template,
+                "streaming": True,
+                "logprobs": world.rules.llama_fields,
+            },
             "endpoints": self._endpoints,
             "engine": {
                 "arch": world.arch,
@@ -155,13 +173,15 @@ class Introspection:
                     {
                         "rank": rank,
                         "device": card,
-                        "name": "AMD Radeon AI PRO R9700",
+                        "name": world.gpu_name,
                         "arch": world.gpus[card],
                         "vram_bytes": machine.split.card.total,
                         "vram_free": machine.settled(rank),
                     }
                     for rank, card in enumerate(machine.devices)
                 ],
+                "ops": 2231,
+                "weights": 1187,
                 "kv_groups": groups,
                 "speculation": {
                     "enabled": machine.shape.drafts > 0,
@@ -173,25 +193,46 @@ class Introspection:
         }
 
     def metrics(self) -> str:
-        """/metrics, the rows that a reader of this collection may want."""
-        stats = self._scheduler.snapshot(self.context)
-        totals = self._scheduler.totals
-        label = f'{{model_name="{self.model}",engine="0"}}'
-        rows = {
-            "vllm:num_requests_running": stats["running"],
-            "vllm:num_requests_waiting": stats["waiting"],
-            "vllm:kv_cache_usage_perc": stats["kv_util"],
-            "vllm:gpu_prefix_cache_hit_rate": stats["prefix_hit_rate"],
-            "vllm:prompt_tokens_total": int(totals["prompt_tokens"]),
-            "vllm:generation_tokens_total": int(totals["generated"]),
-            "vllm:num_preemptions_total": stats["preemptions"],
-            "radiance:prefill_tokens_per_second": stats["prefill_tps"],
-            "radiance:decode_tokens_per_second": stats["decode_tps"],
-            "radiance:draft_tokens_total": int(totals["drafted"]),
-            "radiance:draft_accepted_total": int(totals["accepted"]),
-            "radiance:prefix_cache_evictions_total": stats["prefix_evictions"],
+        """/metrics."""
+        return metrics.text(self.model, self._scheduler.snapshot(self.context), self._scheduler.counters)
+
+    def sessions(self) -> dict[str, Any]:
+        """/sessions: who holds the pool, and what lies in the tiers."""
+        stats, kv = self._scheduler.snapshot(self.context), self._machine.kv
+        tiers = self._scheduler.tiers.snapshot()
+        return {
+            "pool": {
+                "tokens_used": stats["kv_tokens_used"] + stats["kv_tokens_cached"],
+                "tokens_total": stats["kv_tokens_total"],
+                "unshared_tokens": stats["kv_tokens_used"],
+                "bytes_used": stats["kv_bytes_used"],
+                "bytes_total": stats["kv_bytes_total"],
+            },
+            "snapshots_moved": {
+                "host_slots": tiers[0]["entries"] if kv.snapshot else 0,
+                "disk_slots": tiers[1]["entries"] if kv.snapshot else 0,
+                "bytes_each": kv.stride if kv.snapshot else 0,
+            },
+            "tiers": tiers,
+            "occupancy": [
+                {"id": row["id"], "state": row["state"], "tokens": row["kv_tokens"]} for row in stats["requests"]
+            ],
         }
-        return "".join(f"{name}{label} {value}\n" for name, value in rows.items())
+
+    def tokenizer_info(self) -> dict[str, Any]:
+        """/get_tokenizer_info."""
+        return {
+            "tokenizer_class": "rehearsal",
+            "vocab_size": self._machine.world.vocabulary,
+            "model_max_length": self.context,
+            "bos_token_id": 248044,
+            "eos_token_id": 248046,
+            "chat_template": "rehearsal" if self._machine.world.chat_template else None,
+        }
+
+    def graph(self) -> dict[str, Any]:
+        """/graph: the layers, and no more of them than their count."""
+        return {"model": self.model, "arch": self._machine.world.arch, "layers": self._machine.world.layers}
 
     def shutdown_line(self) -> str:
         """What the mover says at exit."""

@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from typing import Any
 
+from .counters import Counters
 from .log import Log
 from .machine import Machine
 from .misbehaviour import is_long
@@ -40,11 +41,8 @@ class Scheduler:
         self._wake = threading.Condition()
         self._waiting: deque[Sequence] = deque()
         self._running: list[Sequence] = []
-        self.totals: dict[str, float] = dict.fromkeys(
-            ("requests", "steps", "prompt_tokens", "cached_tokens", "generated", "drafted", "accepted", "preemptions")
-            + ("ended", "failed", "refused"),
-            0,
-        )
+        self.counters = Counters()
+        self.totals = self.counters.totals
         self._rates = {"prefill_tps": 0.0, "decode_tps": 0.0}
         threading.Thread(target=self._run, daemon=True, name="scheduler").start()
 
@@ -86,6 +84,8 @@ class Scheduler:
             used = min(self.capacity, sum(item.in_pool for item in self._running))
             totals = self.totals
             waiting = list(self._waiting)
+            prompts = totals["prompt_tokens"]
+            hit_rate = round(totals["cached_tokens"] / prompts, 4) if prompts else 0.0
             return {
                 "running": len(self._running),
                 "waiting": len(waiting),
@@ -95,16 +95,24 @@ class Scheduler:
                 "kv_tokens_used": used,
                 "kv_tokens_total": self.capacity,
                 "kv_tokens_cached": self.cache.idle_tokens,
-                "prefix_hit_rate": round(totals["cached_tokens"] / totals["prompt_tokens"], 4)
-                if totals["prompt_tokens"]
-                else 0.0,
+                "prefix_hit_rate": hit_rate,
                 "prefix_evictions": self.cache.evictions,
+                "checkpoints_written": int(totals["checkpoints"]),
+                "linear_cached_tokens": self.cache.idle_tokens if self._machine.kv.snapshot else 0,
+                "linear_hit_rate": hit_rate if self._machine.kv.snapshot else 0.0,
+                **self._bytes(used),
                 "draft_accept": round(totals["accepted"] / totals["drafted"], 4) if totals["drafted"] else 0.0,
                 "total_requests": int(totals["requests"]),
                 "steps": int(totals["steps"]),
                 **{name: round(rate, 2) for name, rate in self._rates.items()},
                 "requests": [item.snapshot(context) for item in [*self._running, *waiting]],
             }
+
+    def _bytes(self, tokens: int) -> dict[str, int]:
+        """The pool in bytes, all groups together, this many tokens being in it."""
+        kv, pool = self._machine.kv, self._machine.split.kv_pool
+        used = int(tokens * kv.token_bytes) + kv.state_bytes * len(self._running) // max(1, self._sequences)
+        return {"kv_bytes_used": used, "kv_bytes_total": pool, "kv_bytes_carved": pool}
 
     def _run(self) -> None:
         while True:
@@ -177,6 +185,9 @@ class Scheduler:
 
     def _finish_step(self, prefilling: Sequence | None, tokens: int, decoding: list[Sequence], seconds: float) -> None:
         self.totals["steps"] += 1
+        self.totals["prefill_steps"] += prefilling is not None
+        self.totals["decode_steps"] += bool(decoding)
+        self.totals["checkpoints"] += prefilling is not None and tokens == self._chunk
         before = self.totals["generated"]
         if prefilling is not None and prefilling.entry is not None:
             prefilling.computed += tokens
@@ -247,7 +258,7 @@ class Scheduler:
                 f"request {item.id}: {len(item.prompt)} prompt tokens ({item.cached} cached), {item.produced} output "
                 f"tokens, {'cancelled' if item.cancelled else item.finish_reason}"
             )
-        self.totals["ended"] += 1
+        self.counters.ended(item)
         item.end()
 
     def _too_large(self, item: Sequence, why: str) -> None:
@@ -260,5 +271,5 @@ class Scheduler:
         if item.entry is not None:
             self.cache.close(item.entry, item.entry.tokens, keep=False)
             item.entry = None
-        self.totals["failed"] += 1
+        self.counters.ended(item)
         item.end()
