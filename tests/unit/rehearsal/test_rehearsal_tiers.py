@@ -83,7 +83,7 @@ def test_a_conversation_comes_back_after_a_restart(start: Any, tmp_path: pathlib
     body = {"prompt": f"MARKER-4711-ALPHA {FOX * 300}", "max_tokens": 20}
     first = start(flags).ready()
     first.line(
-        r"^I kv tiers: a finished conversation's KV is copied to host memory at once \(4\.00 GiB, 279 entries\) "
+        r"^I kv tiers: a finished conversation's KV is copied to host memory at once \(4\.00 GiB, 280 entries\) "
     )
     first.line(r"^kv tiers: a session's linear state moves with its blocks -- 18 snapshot\(s\) of 56\.00 MiB in host ")
     cold = first.ask("POST", "/v1/completions", body)[1]
