@@ -60,6 +60,8 @@ class Memory(Part):
                 f"placement: the non-routed weights alone need {humanb(statics)} against a {humanb(weights)} weight "
                 "budget; falling through to layer offload for them"
             )
+        for rank, slots in enumerate(machine.slots):
+            log.debug("planner.cpp:412", f"slab {slots.slab}, pool {slots.pool}, shadow {slots.shadow}", rank)
         shown = "--debug-placement" in machine.flags.switches
         failing = [rank for rank in range(machine.tp) if self._left(rank)]
         for rank in range(machine.tp):

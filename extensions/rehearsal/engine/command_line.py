@@ -98,6 +98,10 @@ class Flags:
         """A text by its flag."""
         return self.texts[name]
 
+    def stated(self, name: str) -> str:
+        """A number or a text, as it is printed."""
+        return str(self.numbers[name]) if name in self.numbers else self.texts[name]
+
     @property
     def drafts(self) -> int | None:
         """``--num-speculative-tokens``, or None for auto."""

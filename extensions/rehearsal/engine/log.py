@@ -51,6 +51,10 @@ class Log:
         """An I line."""
         self.write("I", text, rank)
 
+    def debug(self, place: str, text: str, rank: int | None = None) -> None:
+        """A D line, which names its place in the source."""
+        self.write("D", f"{place}  {text}", rank)
+
     def fatal(self, text: str) -> int:
         """The last line of a process that dies: its exit status."""
         self._put(f"radiance: fatal: {text}\n".encode())

@@ -13,6 +13,7 @@ from .http_server import Server
 from .log import Log
 from .machine import Machine
 from .scheduler import Scheduler
+from .sizes import humanb
 from .sysfs import Cards
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -36,6 +37,7 @@ def serve(machine: Machine, log: Log, faults: Faults, cards: Cards | None = None
     faults.ready()
     bound = server.server_port
     threads = flags.number("--http-threads")
+    _say_defaults(machine, log)
     chat = "/v1/chat/completions with tools and reasoning" if machine.world.chat_template else "chat is 501"
     if not machine.world.chat_template:
         log.warn(
@@ -56,6 +58,22 @@ def serve(machine: Machine, log: Log, faults: Faults, cards: Cards | None = None
     server.server_close()
     log.info(server.about.shutdown_line())
     return 0
+
+
+def _say_defaults(machine: Machine, log: Log) -> None:
+    """The batch's buffers, and what a request gets that asks for nothing."""
+    flags, staging = machine.flags, machine.split.card.staging
+    paged = sum(1 for group in machine.kv.groups if group.paged)
+    log.info(
+        f"step batch: {humanb(staging // 8)} pinned staging ring + {humanb(staging)} device slab a rank, "
+        f"{paged} KV group(s), {len(machine.kv.groups) - paged} derived buffer(s); of the slab, "
+        f"{humanb(staging // 2)} is block tables carved for the worst step and only the filled rows cross"
+    )
+    log.info("sampling defaults for requests that send none: temperature 1, top_p 1, top_k 0 (from the container)")
+    bounds = [name for name in ("--default-max-tokens", "--max-tokens-cap", "--max-n") if name in flags.given]
+    if bounds:
+        stated = ", ".join(f"{name[2:]} {flags.stated(name)}" for name in bounds)
+        log.info(f"request defaults and bounds from the command line: {stated}")
 
 
 def _drain(server: Server, machine: Machine) -> None:

@@ -125,6 +125,13 @@ def test_a_missing_model_is_refused(start: Any, tmp_path: pathlib.Path) -> None:
     assert engine.lines[-1] == f"E cannot open {tmp_path}/none.rad"
 
 
+def test_debug_lines_name_their_place(start: Any) -> None:
+    engine = start(f"{PAIR} -v --max-tokens-cap 700").ready()
+    engine.line(r"^D\[1\] planner\.cpp:\d+  slab 17597, pool 7531, shadow 32$")
+    engine.line(r"^I request defaults and bounds from the command line: max-tokens-cap 700$")
+    engine.line(r"^I step batch: \S+ MiB pinned staging ring \+ 187\.70 MiB device slab a rank, 2 KV group\(s\), 3 ")
+
+
 def test_a_bad_command_line_ends_with_2(start: Any) -> None:
     engine = start(f"{PAIR} --expert-vs-cash 1")
     assert engine.exit() == 2
