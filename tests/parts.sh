@@ -80,8 +80,10 @@ target_pythons() {
 # sources PATTERN...: the files of the checkout that match, committed or about to be, one a line
 sources() {
     local file
-    git ls-files -co --exclude-standard -- "$@" ':!collections' | sort -u | while read -r file; do
-        if [[ -f $file ]]; then printf '%s\n' "$file"; fi
+    git ls-files -co --exclude-standard -- "$@" | sort -u | while read -r file; do
+        # The links of collections/ lead to files that are listed anyway. (An exclusion among the patterns of git
+        # ls-files takes everything away where the others have a longer prefix in common.)
+        if [[ $file != collections/* && -f $file ]]; then printf '%s\n' "$file"; fi
     done
 }
 
@@ -140,11 +142,11 @@ part_changelog() { with_tree antsibull-changelog lint; }
 
 # All of the collection by its full name, then what stands alone.
 part_types() {
-    local package=collections/ansible_collections/kvfleet/radiance paths=()
+    local package=collections/ansible_collections/kvfleet/radiance paths=() status=0
     mapfile -t paths < <(sources 'plugins/*.py' | sed "s|^|$package/|")
-    mypy "${paths[@]}" || return 1
-    mapfile -t paths < <(sources 'extensions/rehearsal/*.py')
-    if ((${#paths[@]})); then (cd extensions/rehearsal && mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache/rehearsal .); fi
+    mypy "${paths[@]}" || status=1
+    (cd extensions/rehearsal && mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache/rehearsal .) || status=1
+    return $status
 }
 
 part_unit() { python -m pytest -q --durations=12 tests/unit; }
@@ -197,8 +199,15 @@ part_units() {
     local versions=()
     seed
     mapfile -t versions < <(target_pythons)
-    with_tree ansible-test units --color no "${versions[@]/#/--target-python=venv/}" \
-        tests/unit/plugins/modules/ tests/unit/plugins/module_utils/
+    with_tree units_on "${versions[@]}"
+}
+units_on() {
+    local version status=0
+    for version in "$@"; do
+        ansible-test units --color no --target-python "venv/$version" \
+            tests/unit/plugins/modules/ tests/unit/plugins/module_utils/ || status=1
+    done
+    return $status
 }
 
 part_integration() {
