@@ -12,7 +12,7 @@ from .boot_head import Crashed, Head, Part, Refused
 from .boot_memory import Memory
 from .log import Log
 from .machine import Machine
-from .sizes import GIB, humanb
+from .sizes import GIB, MIB, humanb
 from .sysfs import Cards
 
 __all__ = ["Boot", "Crashed", "Refused"]
@@ -55,14 +55,17 @@ class Boot(Part):
         statics = machine.split.card.statics
         self._mover()
         tier = ", file tier open" if machine.flags.text("--weights-disk-tier") else ""
-        for rank, slots in enumerate(machine.slots):
+        for rank in machine.ranks:
+            slots = machine.slots[rank]
             log.info(
                 f"mover: {slots.slab} slab slots ({slots.shadow} shadow), {slots.pool} pinned pool slots, "
                 f"{humanb(statics)} static vram{tier}",
                 rank,
             )
-        for rank, slots in enumerate(machine.slots):
-            pool, taken = machine.split.weights_pool, slots.slab_bytes
+        for rank in machine.ranks:
+            if "pageable" in machine.hits:
+                log.info(f"mover: {humanb(512 * MIB)} of pageable host memory for the units no tier could hold", rank)
+            pool, taken = machine.split.weights_pool, machine.slots[rank].slab_bytes
             log.info(
                 f"load: rank {rank}, mover took {humanb(taken)}, "
                 f"weights pool {humanb(pool - taken)} free of {humanb(pool)}",

@@ -96,6 +96,9 @@ class Cache(Part):
                 "cache evicts it under pressure -- give --prefix-cache-host-mib to keep it"
             )
             return
+        if "no_pinned_tier" in machine.hits:
+            log.warn(f"kv tiers: no pinned host memory for {humanb(host)}, the host tier is off")
+            return
         on_disk = disk > 0
         if disk and not directory:
             log.warn("kv tiers: --prefix-cache-disk-mib needs --prefix-cache-dir to say WHERE. The disk tier is off.")
@@ -118,6 +121,12 @@ class Cache(Part):
         )
         if machine.kv.snapshot:
             snapshots = host // 4 // machine.kv.stride
+            if "no_pinned_snapshots" in machine.hits:
+                log.warn(
+                    f"kv tiers: no pinned host memory for {humanb(snapshots * machine.kv.stride)} of linear-state "
+                    "snapshots; an idle hybrid session comes back needing a full linear replay"
+                )
+                snapshots = 0
             none = " -- NONE, so an idle hybrid session comes back needing a full linear replay; give "
             text += (
                 f"\nkv tiers: a session's linear state moves with its blocks -- {snapshots} snapshot(s) of "

@@ -86,6 +86,10 @@ class Head(Part):
         log.info(f"vocab: {world.vocabulary} tokens, bos=248044 eos=248046{template}")
         log.info(f"gbnf: vocabulary index built in 44 ms, {humanb(6 * MIB + 312 * KIB)}")
         home = self._machine.flags.text("--kernels") or "/usr/lib/radiance/plugins"
+        if "plugin_shadowed" in self._machine.hits:
+            log.info(
+                f"plugin {home}/gfx1201.so is shadowed by /data/plugins/gfx1201.so, which comes first on the search path"
+            )
         self._fault("plugins_missing", f"the plugins under {home} did not load (above)")
         if world.rules.since(1, 2) and self._machine.tp > 1 and self._machine.flags.text("--p2p") != "off":
             log.info(f"device: the {self._machine.tp} cards reach each other's memory directly (peer to peer)")
@@ -128,9 +132,9 @@ class Head(Part):
         # The first declare, and one more for every arena level: the sampler line repeats with each.
         levels = machine.arena_levels()
         for _declare in range(1 + len(levels)):
-            for rank in range(machine.tp):
+            for rank in machine.ranks:
                 log.info(self._sampler(), rank)
-        for rank in range(machine.tp):
+        for rank in machine.ranks:
             log.info(f"declare: 2231 ops, 1187 weights, 96 buffers, {len(machine.kv.groups)} KV groups", rank)
         if drafts:
             log.info(
@@ -139,6 +143,11 @@ class Head(Part):
             )
         elif not world.draft_head:
             log.info("speculation: prompt lookup only -- this container declares no draft head")
+        if "arena_level_missing" in machine.hits:
+            for rank in machine.ranks:
+                log.warn(
+                    f"activation arena: no level for 512-token steps on rank {rank} -- a buffer has no smaller size"
+                )
         arena = machine.split.card.arena
         if levels:
             uses = ", ".join(f"{tokens} tokens use {humanb(size)}" for tokens, size in levels)

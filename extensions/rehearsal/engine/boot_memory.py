@@ -34,7 +34,7 @@ class Memory(Part):
         if split.weights_pool < MIB or split.kv_pool < MIB:
             self._refuse(budget_report.empty_pools(split), 0)
         self._fault("empty_pools", budget_report.empty_pools(split, both=True), tagged=True)
-        for rank in range(machine.tp):
+        for rank in machine.ranks:
             if slack:
                 log.warn(slack, rank)
             log.info(budget_report.pools(machine, rank), rank)
@@ -108,7 +108,8 @@ class Memory(Part):
         machine, log = self._machine, self._log
         if self._world.dense or not self._world.virtual_memory:
             return
-        levels = machine.arena_levels()
+        bound = "arena_unbound" not in machine.hits
+        levels = machine.arena_levels() if bound else []
         idle = machine.lendable()
         for _rank in range(machine.tp):
             slots = expert_slots.lendable(idle, self._world, machine.tp)
@@ -120,6 +121,8 @@ class Memory(Part):
                     f"mover: {slots} slots can be lent out of the activation arena ({humanb(spare)}), filled as it "
                     "lends them"
                 )
+        if not bound:
+            log.warn("activation arena: a level would not bind; nothing is lent")
         if levels:
             arena = machine.split.card.arena
             lends = ", ".join(
@@ -146,6 +149,6 @@ class Memory(Part):
         withdrawal = kv_report.withdrawal(machine)
         if withdrawal:
             log.warn(withdrawal)
-        for rank in range(machine.tp):
+        for rank in machine.ranks:
             level, text = kv_report.settled(machine, rank)
             log.write(level, text, rank)

@@ -44,6 +44,15 @@ BOOT: dict[str, tuple[float, str]] = {
     "other_pair": (512, "boots with this many MiB less of weights than asked"),
     "hold_memory": (5, "holds its memory for this many seconds after its end"),
 }
+ODDITIES: dict[str, tuple[float, str]] = {
+    "ranks_reversed": (0, "the lines of the last rank come first"),
+    "plugin_shadowed": (0, "a plug-in comes twice on the search path"),
+    "arena_level_missing": (0, "there is no level for small steps"),
+    "arena_unbound": (0, "no arena level binds, so the arena lends nothing"),
+    "pageable": (0, "pageable host memory for the units that no tier could hold"),
+    "no_pinned_tier": (0, "no pinned memory for the host tier, which is off"),
+    "no_pinned_snapshots": (0, "no pinned memory for the snapshots of the host tier"),
+}
 SERVING: dict[str, tuple[float, str]] = {
     "lose_marker": (0, "answers leave their marker out"),
     "foreign_marker": (0, "answers carry another request's marker"),
@@ -61,7 +70,7 @@ SERVING: dict[str, tuple[float, str]] = {
     "fail_midway": (8, "every answer fails after this many tokens"),
     "crash_under_load": (0, "dies (exit 70) as soon as this many requests run (0: all that may)"),
 }
-KNOWN = {**REFUSALS, **BOOT, **SERVING}
+KNOWN = {**REFUSALS, **BOOT, **ODDITIES, **SERVING}
 _ALIASES = {"refuse_boot": "short_by"}
 # Written as one name, it is as many boots in a row.
 CRASH_LOOP = "crash_loop"

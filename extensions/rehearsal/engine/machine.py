@@ -32,6 +32,12 @@ class Machine:
         return self.shape.tp
 
     @property
+    def ranks(self) -> list[int]:
+        """The ranks in the order in which they speak."""
+        ranks = list(range(self.tp))
+        return ranks[::-1] if "ranks_reversed" in self.hits else ranks
+
+    @property
     def headroom(self) -> int:
         """``--gpu-headroom-mib`` in bytes."""
         return self.split.card.headroom
@@ -109,7 +115,7 @@ class Machine:
 
     def arena_levels(self) -> list[tuple[int, int]]:
         """Smaller step sizes and the arena that they need: [(tokens, bytes)]."""
-        if not self.world.arena_levels:
+        if not self.world.arena_levels or "arena_level_missing" in self.hits:
             return []
         arena, most = self.split.card.arena, self.chunk
         region = arena - from_mib(self.world.arena_mib_per_token) * min(most, self.world.arena_tokens)

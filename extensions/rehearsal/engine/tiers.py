@@ -49,7 +49,7 @@ class Tiers:
             "tp": shape.tp,
             "speculates": shape.drafts > 0,
         }
-        on = "--no-prefix-cache" not in flags.switches
+        on = "--no-prefix-cache" not in flags.switches and "no_pinned_tier" not in machine.hits
         self.host = Tier(flags.number("--prefix-cache-host-mib") * MIB if on else 0)
         self.disk = Tier(0)
         self._folder = pathlib.Path(flags.text("--prefix-cache-dir") or ".")

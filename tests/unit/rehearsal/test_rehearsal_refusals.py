@@ -129,3 +129,29 @@ def test_visible_devices() -> None:
     assert world.seen_through("2,0").gpus == ["gfx1036", "gfx1201"]
     assert world.seen_through("0,GPU-7f,1").gpus == ["gfx1201"]
     assert world.seen_through("-1").gpus == []
+
+
+ODD = {
+    "ranks_reversed": r"^I\[1\] mover: 17597 slab slots",
+    "plugin_shadowed": r"^I plugin \S+ is shadowed by \S+, which comes first on the search path$",
+    "arena_level_missing": r"^W activation arena: no level for 512-token steps on rank 1 -- ",
+    "arena_unbound": r"^W activation arena: a level would not bind; nothing is lent$",
+    "pageable": r"^I\[1\] mover: 512\.00 MiB of pageable host memory for the units no tier could hold$",
+    "no_pinned_tier": r"^W kv tiers: no pinned host memory for 1\.00 GiB, the host tier is off$",
+    "no_pinned_snapshots": r"^W kv tiers: no pinned host memory for 224\.00 MiB of linear-state snapshots; ",
+}
+
+
+@pytest.mark.parametrize(("name", "line"), ODD.items())
+def test_an_oddity_does_not_stop_the_boot(capfd: Any, name: str, line: str) -> None:
+    how, lines = boot(capfd, f"{SHAPE} {PAIR} --prefix-cache-host-mib 1024", faults=name)
+    assert how == "up"
+    assert any(re.search(line, item) for item in lines), "\n".join(lines)
+    movers = [item[:4] for item in lines if "slab slots" in item]
+    assert movers == (["I[1]", "I[0]"] if name == "ranks_reversed" else ["I[0]", "I[1]"])
+    lent = [item for item in lines if "lent out of the activation arena" in item]
+    assert len(lent) == (0 if name.startswith("arena") else 2)
+
+
+def test_no_oddity_is_left_out() -> None:
+    assert set(ODD) == set(fault_names.ODDITIES)
