@@ -87,9 +87,8 @@ class Head(Part):
         log.info(f"gbnf: vocabulary index built in 44 ms, {humanb(6 * MIB + 312 * KIB)}")
         home = self._machine.flags.text("--kernels") or "/usr/lib/radiance/plugins"
         if "plugin_shadowed" in self._machine.hits:
-            log.info(
-                f"plugin {home}/gfx1201.so is shadowed by /data/plugins/gfx1201.so, which comes first on the search path"
-            )
+            first = "/data/plugins/gfx1201.so"
+            log.info(f"plugin {home}/gfx1201.so is shadowed by {first}, which comes first on the search path")
         self._fault("plugins_missing", f"the plugins under {home} did not load (above)")
         if world.rules.since(1, 2) and self._machine.tp > 1 and self._machine.flags.text("--p2p") != "off":
             log.info(f"device: the {self._machine.tp} cards reach each other's memory directly (peer to peer)")

@@ -57,11 +57,12 @@ def test_markers_are_found_in_order_and_once() -> None:
 
 def test_a_reply_begins_with_the_markers_and_ends_where_it_should() -> None:
     tokenizer = Tokenizer()
-    short = compose(tokenizer, "CODE-ABC-0001 " + FOX, most=500, natural=40, ignore_eos=False)
+    short = compose(tokenizer, markers("CODE-ABC-0001 " + FOX), most=500, natural=40, ignore_eos=False)
     assert (len(short.tokens), short.natural) == (40, True)
     assert short.text(0, 40).startswith("CODE-ABC-0001. ")
-    forced = compose(tokenizer, FOX, most=500, natural=40, ignore_eos=True)
+    forced = compose(tokenizer, [], most=500, natural=40, ignore_eos=True)
     assert (len(forced.tokens), forced.natural) == (500, False)
-    stopped = compose(tokenizer, FOX, most=500, natural=40, ignore_eos=True, stop=["weather"])
+    stopped = compose(tokenizer, [], most=500, natural=40, ignore_eos=True, stop=["weather"])
+    assert compose(tokenizer, None, most=9, natural=40, ignore_eos=False).text(0, 9).startswith("!!!!")
     assert stopped.natural
     assert "".join(stopped.pieces) == "The lighthouse keeper wrote down the "
