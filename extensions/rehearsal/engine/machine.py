@@ -99,7 +99,7 @@ class Machine:
     @property
     def withdrawn(self) -> int:
         """Checkpoint slots given up so that no card goes under its headroom."""
-        if self.kv.on_host:
+        if self.kv.on_host or not self.kv.checkpoint_slots:
             return 0
         lowest = min(self.free_before_withdrawal(rank) for rank in range(self.tp))
         short = self.headroom - lowest

@@ -15,6 +15,11 @@ from .world import World, WorldError, beside
 
 NAMED = pathlib.Path(__file__).resolve().parent.parent / "worlds"
 _MAY_BE_EMPTY = ("gpus", "card_totals_mib", "cards_held_mib")
+_NOT_ZERO = (
+    "load_speedup", "serve_speedup", "layers", "embedding", "vocabulary", "trained_context",
+    "expert_columns", "decode_step_ms", "bf16_decode_factor",
+    "block_tokens", "state_chunk", "full_layers", "kv_heads", "head_dim", "granule_mib",
+)  # fmt: skip
 
 
 def names() -> list[str]:
@@ -80,6 +85,19 @@ def _check(name: str, value: Any, known: dict[str, Any]) -> None:
         raise WorldError(f"there is no field {name!r}; known are {', '.join(known)}")
     if not _same_kind(known[name], value) or (value == [] and name not in _MAY_BE_EMPTY):
         raise WorldError(f"{name} is {value!r}, but the default is {known[name]!r}")
+    if isinstance(value, list) and not all(_is_item(name, item) for item in value):
+        raise WorldError(f"{name} has an item that is none, as in {known[name]!r}: {value!r}")
+    if (name in _NOT_ZERO and not value) or (name == "slot_pages" and (len(value) != 2 or not all(value))):
+        raise WorldError(f"{name} is {value!r}, and that leaves nothing")
+
+
+def _is_item(name: str, item: Any) -> bool:
+    """Whether this may stand in the list of a field: a text, a pair of numbers, or a number."""
+    if name == "gpus":
+        return isinstance(item, str)
+    if name == "prefill_law":
+        return isinstance(item, list) and len(item) == 2 and all(_same_kind(0.0, part) for part in item)
+    return _same_kind(0 if name == "slot_pages" else 0.0, item) and (name != "slot_pages" or isinstance(item, int))
 
 
 def _same_kind(default: Any, value: Any) -> bool:

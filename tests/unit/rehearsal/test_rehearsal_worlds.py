@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from engine import fault_names
 from engine.command_line import parse
 from engine.machine import resolve
 from engine.random_worlds import random_world
@@ -150,8 +151,25 @@ def test_a_world_file_builds_on_a_named_world() -> None:
         ({"load_speedup": True}, "load_speedup is True"),
         ({"prefill_law": []}, r"prefill_law is \[\]"),
         ({"world": "mars"}, "there is no world 'mars'"),
+        ({"gpus": [5]}, "gpus has an item that is none"),
+        ({"prefill_law": [[1, 2, 3]]}, "prefill_law has an item that is none"),
+        ({"slot_pages": [419]}, r"slot_pages is \[419\], and that leaves nothing"),
+        ({"slot_pages": [419, 2.5]}, "slot_pages has an item that is none"),
+        ({"load_speedup": 0}, "load_speedup is 0, and that leaves nothing"),
+        ({"cache": {"block_tokens": 0}}, "block_tokens is 0, and that leaves nothing"),
     ],
 )
 def test_a_wrong_field_is_named(given: dict[str, Any], text: str) -> None:
     with pytest.raises(WorldError, match=text):
         build(given)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_fault_of_a_boot_is_more_than_a_refusal_in_any_world(capfd: Any, seed: int) -> None:
+    world = random_world(seed)
+    for name in {**fault_names.REFUSALS, **fault_names.BOOT, **fault_names.ODDITIES}:
+        if name == "never_ready":
+            continue
+        how, lines = boot_world(capfd, world, world.flags, name)
+        wanted = "refused" if name in fault_names.REFUSALS and name != "bind_refused" else "up"
+        assert how == ("crashed" if name == "crash_after_table" else wanted), (name, lines[-1])
