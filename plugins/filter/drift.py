@@ -49,7 +49,7 @@ _value:
   description:
     - V(findings), each with V(name), V(fleet), V(target), V(running), V(direction) and V(says); V(explained)
       whether the record accounts for all of them; V(says) how; V(running) the env that the process amounts to;
-      V(notes) sentences.
+      V(notes) sentences; V(lost) a sentence for each flag of the process that a restart would drop or change.
   type: dict
 """
 

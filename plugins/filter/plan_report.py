@@ -23,7 +23,8 @@ options:
   about:
     description:
       - What a plan does not know. V(host), V(service), V(outage_seconds) and V(outage_at) of the last restart,
-        V(probes) as the command has them, V(undo), V(notes), and V(brief) where the options need only be named.
+        V(probes) as the command has them, V(undo), V(notes), V(record) of the service, and V(brief) where the options
+        need only be named.
     type: dict
     required: true
 """

@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - Stamps it with the time and its id, and refuses one that the schema does not allow.
-positional: _input, kind, host, service, attempt
+positional: _input, kind, host, service, attempt, record
 options:
   _input:
     description:
@@ -38,6 +38,11 @@ options:
     description:
       - Id of the attempt that the line belongs to.
     type: str
+  record:
+    description:
+      - The record; the same line of an attempt that has not ended yet is taken from there.
+    type: list
+    elements: dict
 """
 
 EXAMPLES = r"""

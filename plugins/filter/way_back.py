@@ -11,7 +11,7 @@ version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - Reads the record and names the pair and shape that ran before.
+  - Reads the record and names the pair and shape that ran before, or that a line put in force.
 positional: _input, to
 options:
   _input:
@@ -36,14 +36,15 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - V(to) the pair and shape, V(returns_to) the id of the line, V(says) a sentence.
+    - V(to) the pair and shape, V(returns_to) the id of the line, V(says) a sentence, V(objection) empty; or
+      V(objection) alone, with its V(code), where there is no such way.
   type: dict
 """
 
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._history import way_back
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._history import way_back_or_objection
 
 
 class FilterModule:
@@ -51,4 +52,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Name to function."""
-        return {"way_back": as_filter(way_back)}
+        return {"way_back": as_filter(way_back_or_objection)}

@@ -15,7 +15,8 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
-_PLAIN = re.compile(r"[A-Za-z0-9._:/@%+=,-]*")
+_PLAIN_CHARACTER = r"[A-Za-z0-9._:/@%+=,-]"
+_PLAIN = re.compile(_PLAIN_CHARACTER + "*")
 
 
 class EnvError(t.NamedTuple):
@@ -90,7 +91,8 @@ def _problem(line: str, name: str, value: str) -> str:
         tail = "a comment behind its value" if re.search(r"\s#", value) else "a blank in its value"
         return f"{name} has {tail}. Comments stand on their own lines, and values are one word."
     if not is_plain(value):
-        return f"{name} holds a character that a shell, systemd and podman do not read alike."
+        character = re.sub(_PLAIN_CHARACTER, "", value)[0]
+        return f"{name} holds {character!r}, a character that a shell, systemd and podman do not read alike."
     return ""
 
 
@@ -113,8 +115,9 @@ def render_env(header: t.Sequence[str], values: t.Mapping[str, str]) -> str:
             )
         if not is_plain(value):
             raise RadianceError(
-                f"The value of {name} would not read the same to a shell, to systemd and to podman. "
-                "Values of the env are one word of letters, digits and . _ : / @ % + = , - only.",
+                f"The value of {name} is {value!r}: its {re.sub(_PLAIN_CHARACTER, '', value)[0]!r} would not read the "
+                "same to a shell, to systemd and to podman. Values of the env are one word of letters, digits and "
+                ". _ : / @ % + = , - only.",
                 code="env_value_not_plain",
             )
         out.append(f"{name}={value}")

@@ -10,6 +10,11 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _w
 
 Values = t.Optional[t.Mapping[str, str]]
 
+# Where an engine listens that was given no --host.
+ENGINE_HOST = "0.0.0.0"
+# What a stated pair stands in for.
+REPLACED = ("expert-vs-cache-ratio",)
+
 _SAYS = {
     "fleet_differs": "{key} is {fleet} in the fleet directory, and {running} on the host, which runs it.",
     "target_differs": "{key} is {target} in the host's copy; the fleet directory and the process have {running}.",
@@ -28,11 +33,12 @@ def drift(
     """Compare the env of the fleet directory, the env on the target and the flags of the running process.
 
     Each of the first three is None where it does not exist or cannot be read. With ``service`` the notes tell what the
-    inventory declares otherwise than the env has it. Returns ``{findings, explained, says, running, notes}``:
+    inventory declares otherwise than the env has it. Returns ``{findings, explained, says, running, notes, lost}``:
     ``findings`` [{name, fleet, target, running, direction, says}] with direction fleet_differs, target_differs,
     not_restarted or all_differ; ``explained`` whether a switch on record accounts for all of them (the controller
     ended before it wrote the fleet directory), so that they complete themselves; ``says`` the reason then; ``running``
-    the env that the running process amounts to.
+    the env that the running process amounts to; ``lost`` a sentence for each flag of the process that the serve script
+    would drop, or would give another value, without anybody having asked for it.
     """
     keys = list(dict.fromkeys([*(fleet or {}), *(target or {})]))
     findings = []
@@ -53,11 +59,61 @@ def drift(
             )
     says = _explanation(findings, record)
     in_force = {**(target or {}), **(fleet or {})}
+    if not in_force and service is not None:
+        in_force = _declared(service, flags or {})
     running = {key: (flags or {}).get(_files.flag_of(key), value) for key, value in in_force.items()}
+    if service is not None and "MODEL" in running and not running["MODEL"].startswith("/") and not (target or fleet):
+        # Relative to a folder that is not the serve script's: the inventory knows where it lies.
+        running["MODEL"] = str(service["model"])
     notes = [says] if says else []
     if service is not None:
         notes += _files.identity_notes(service, in_force)
-    return {"findings": findings, "explained": bool(says), "says": says, "running": running, "notes": notes}
+    lost = [] if service is None or flags is None else _lost(service, flags, running, fleet or target or {})
+    return {
+        "findings": findings,
+        "explained": bool(says),
+        "says": says,
+        "running": running,
+        "notes": notes,
+        "lost": lost,
+    }
+
+
+def _declared(service: t.Mapping[str, t.Any], flags: t.Mapping[str, str]) -> dict[str, str]:
+    """An env that nobody has written yet: pair and shape where the process has them, then what is declared."""
+    pair = {key: flags[_files.flag_of(key)] for key in _words.ENV_OF.values() if _files.flag_of(key) in flags}
+    return {**pair, **_files.env_values(service, {})}
+
+
+def _lost(
+    service: t.Mapping[str, t.Any], flags: t.Mapping[str, str], running: t.Mapping[str, str], env: t.Mapping[str, str]
+) -> list[str]:
+    """What a start by the rendered serve script would take from the running process, in sentences with the way out.
+
+    A key that an ``env`` holds is compared with the process as drift is.
+    """
+    values = _files.env_values(service, {}, {**running, **env})
+    passed = {_files.flag_of(key): value for key, value in values.items() if key != "IMAGE"}
+    planned = {_files.flag_of(key) for key in _words.ENV_OF.values()}
+    name, out = service.get("name"), []
+    for flag, value in {"host": ENGINE_HOST, **flags}.items():
+        # Pair and shape are the plan's; a ratio means nothing beside a stated pair.
+        if flag in planned or flag in REPLACED:
+            continue
+        words = f"--{flag} {value}".rstrip()
+        if flag not in passed:
+            out.append(
+                f"The running process has {words}, which the inventory does not name: a restart would lose it. "
+                f'Add {flag}: "{value}" under `flags` of {name} in the inventory.'
+            )
+        elif passed[flag] != value and _files.key_of(flag) not in env:
+            where = f"`flags` of {name}" if flag in (service.get("flags") or {}) else f"`{flag}` of {name}"
+            given = f"has {words}" if flag in flags else f"was given no --{flag}, so it has {value}"
+            out.append(
+                f"The running process {given}, and a restart would give it --{flag} {passed[flag]}. "
+                f"Write {value} in {where} in the inventory."
+            )
+    return out
 
 
 def _direction(fleet: str | None, target: str | None, running: str | None) -> str:

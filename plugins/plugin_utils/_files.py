@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import posixpath
+import shlex
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
@@ -118,6 +119,13 @@ def identity_notes(service: t.Mapping[str, t.Any], in_force: t.Mapping[str, str]
         for key, value in wanted.items()
         if key in in_force and in_force[key] != value and key != "HOST_POOL_MIB"
     ]
+
+
+def start_command(service: t.Mapping[str, t.Any], start: str) -> str:
+    """The shell command that starts a service as the switch does: detached, with its log and its pid file."""
+    pid_file, log = shlex.quote(str(service["pid_file"])), shlex.quote(str(service["log"]))
+    script = f"cd /; echo $$ >{pid_file}; exec {shlex.quote(start)} >>{log} 2>&1"
+    return f"LC_ALL=C setsid sh -c {shlex.quote(script)} </dev/null &"
 
 
 def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any] | None = None) -> list[str]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _records
@@ -14,14 +15,27 @@ Entry = t.Mapping[str, t.Any]
 
 
 def record_entry(
-    fields: t.Mapping[str, t.Any], kind: str, host: str, service: str, attempt: str | None = None
+    fields: t.Mapping[str, t.Any],
+    kind: str,
+    host: str,
+    service: str,
+    attempt: str | None = None,
+    record: t.Sequence[Entry] = (),
 ) -> dict[str, t.Any]:
     """A line of the record with its stamp and id. Raises RadianceError ``record_invalid``.
 
-    A planned line without ``attempt`` gets the one of its plan.
+    A planned line without ``attempt`` gets the one of its plan. Where ``record`` has the same line already, and its
+    attempt has not come to an end since, that line is returned: trying again is not another plan.
     """
     if kind == "planned" and not attempt:
         attempt = _plan.attempt_id(fields["plan"])
+    for entry in reversed(record):
+        if entry["attempt"] == attempt and entry["kind"] in ("switched", "rolled_back"):
+            break
+        if (entry["kind"], entry["host"], entry["service"], entry["attempt"]) == (kind, host, service, attempt) and all(
+            entry[name] == value for name, value in fields.items()
+        ):
+            return dict(entry)
     return _records.entry(kind, host, service, attempt, **fields)
 
 
@@ -99,7 +113,8 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
     Returns ``{made, predictions, failed, stated, outage_seconds, tried}``: ``made`` the planned line of the attempt
     that put ``pair`` there (None: it was taken over as found), ``predictions`` its predictions with their verdicts,
     ``failed`` the attempts after it that were rolled back ([{at, to, phase, says, predictions}], only what was not
-    held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last restart on record.
+    held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last switch on record that held: an
+    attempt that failed tells how long failing took.
     """
     attempts = _attempts(record)
     made: list[Entry] | None = None
@@ -125,7 +140,8 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
         made = None
     if making is not None:
         made, failed = [making], []
-    last = next((e for e in reversed(record) if e["kind"] in ("switched", "rolled_back")), None)
+    timed = [entry for entry in record if entry["kind"] == "switched" and entry["downtime_seconds"] is not None]
+    last = timed[-1] if timed else None
     return {
         "made": dict(made[0]) if made else None,
         "predictions": _judged(made) if made else [],
@@ -143,8 +159,9 @@ def _same_pair(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool
 def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, returns_to, says}``.
 
-    ``previous`` is what ran before the last attempt that switched. An id names a switched or rolled_back line (what
-    ran after it), or a planned line (what ran before it). Raises RadianceError ``nothing_to_return_to``.
+    ``previous`` is what ran before the last attempt that switched. An id means the pair and shape that its line put in
+    force: the ``to`` of a planned, switched or rollback line, and of a rolled_back line what ran again after it.
+    Raises RadianceError ``nothing_to_return_to``.
     """
     switched = [attempt for attempt in _attempts(record) if (_ended(attempt) or {}).get("kind") == "switched"]
     if to == "previous":
@@ -157,15 +174,53 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
         entry = switched[-1][0]
         return _return_to(entry["plan"]["from"], entry)
     for entry in record:
-        if entry["id"] == to and entry["kind"] in ("switched", "rolled_back") and entry["to"]:
-            return _return_to(entry["to"], entry)
-        if entry["id"] == to and entry["kind"] == "planned":
-            return _return_to(entry["plan"]["from"], entry)
-    ids = ", ".join(entry["id"] for entry in record if entry["kind"] in ("planned", "switched")) or "none"
+        if entry["id"] == to and _put_in_force(entry):
+            return _return_to(_put_in_force(entry), entry)
+    choices = [
+        f"{entry['id']}  {entry['at']}  {entry['kind']:<11}  {_words.pair_words(_put_in_force(entry))}"
+        for entry in record
+        if _put_in_force(entry)
+    ]
     raise RadianceError(
-        f"to={to} names no line of the record that holds a pair. There are: {ids}; or say to=previous.",
+        "\n".join(
+            [
+                f"to={to} names no line of the record that holds a pair. Say to=previous"
+                + (", or the id of one of these:" if choices else "; no line does."),
+                *choices,
+            ]
+        ),
         code="nothing_to_return_to",
     )
+
+
+def _put_in_force(entry: Entry) -> dict[str, t.Any]:
+    """The pair and shape that a line put in force, empty where it put none there."""
+    if entry["kind"] == "planned":
+        return dict(entry["plan"]["to"])
+    return dict(entry["to"] or {}) if entry["kind"] in ("switched", "rolled_back", "rollback") else {}
+
+
+def way_back_or_objection(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
+    """``way_back`` with ``objection`` beside: empty, or why there is no such way, and then nothing else."""
+    try:
+        return {**way_back(record, to), "objection": ""}
+    except RadianceError as error:
+        return {"objection": error.text, "code": error.code}
+
+
+def rolled_back_before(record: t.Sequence[Entry], to: t.Mapping[str, t.Any]) -> list[str]:
+    """A sentence where the last try of this very pair and shape was rolled back."""
+    tries = [
+        entry
+        for entry in record
+        if (entry["kind"] == "switched" and _same_pair(entry["to"], to))
+        or (entry["kind"] == "rolled_back" and _same_pair(entry["tried"], to))
+    ]
+    if not tries or tries[-1]["kind"] != "rolled_back":
+        return []
+    last = tries[-1]
+    says = textwrap.shorten(" ".join(last["says"].split()), 160, placeholder=" …")
+    return [f"{_words.pair(to)} was rolled back on {last['at']} in phase {last['phase']}: {says}"]
 
 
 def _return_to(pair: t.Mapping[str, t.Any], entry: Entry) -> dict[str, t.Any]:

@@ -8,7 +8,7 @@ import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import probe_cost
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _history, _words
 
 WIDTH = 118
 _LABEL = 10
@@ -18,8 +18,9 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
     """The lines of the table.
 
     ``about`` has what a plan does not know: ``host``, ``service``, ``outage_seconds`` and ``outage_at`` (the last
-    restart on record, or None), ``probes`` (none, quick or full), ``undo`` (the command), ``notes`` (sentences), and
-    ``brief``: whether a restart follows, so that the options are only named.
+    restart on record, or None), ``probes`` (none, quick or full), ``undo`` (the command), ``notes`` (sentences),
+    ``record`` (of the service), and ``brief``: whether a restart follows, so that the options are only named. Where
+    nothing is to change, nothing is predicted either.
     """
     lines = [_head(plan, about)]
     if _shape_changes(plan):
@@ -29,17 +30,20 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
     quoted = [f'"{line}"' for line in (plan.get("ceiling") or {}).get("lines", [])]
     lines += _row("ceiling", _env_text.ceiling_words(plan) + quoted)
     lines += _row("contract", _env_text.contract_words(plan))
-    lines += _row("gates", _gates(plan["gates"]), fold=False)
-    lines += _row("predicted", _predictions(plan["predictions"]), fold=False)
-    law = plan.get("law") or {}
-    if law.get("status", "none") != "none":
-        lines += _row("law", [law["says"]])
+    gates = [gate for gate in plan["gates"] if plan["restart"] or not gate["holds"]]
+    lines += _row("gates", _gates(gates), fold=False)
     if plan["restart"]:
+        lines += _row("predicted", _predictions(plan["predictions"]), fold=False)
+        law = plan.get("law") or {}
+        if law.get("status", "none") != "none":
+            lines += _row("law", [law["says"]])
         lines += _row("outage", [_outage(about)])
         lines += _row("probes", [_cost(plan, about)])
         lines += _row("undo", [about["undo"]], fold=False)
-    lines += _row("options", _options(plan.get("options", []), bool(about.get("brief"))))
-    lines += _row("note", [*plan.get("warnings", []), *about.get("notes", [])])
+    if plan["restart"] or not about.get("brief"):
+        lines += _row("options", _options(plan.get("options", []), bool(about.get("brief"))))
+    before = _history.rolled_back_before(about.get("record") or [], plan["to"]) if plan["restart"] else []
+    lines += _row("note", [*before, *plan.get("warnings", []), *about.get("notes", [])])
     return lines
 
 

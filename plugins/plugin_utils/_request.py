@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF, SHAPE
 
 # What a command may ask, by its bare -e name.
@@ -46,6 +49,54 @@ def truth(value: t.Any, name: str) -> bool:
     if word in ("false", "no", "off", "0", ""):
         return False
     raise RadianceError(f"{name} is {value!r}. Write {name}=true or {name}=false.", code="not_a_yes_or_no")
+
+
+PROBES = ("none", "quick", "full")
+_CLOSED = {"probes": PROBES, "drift": ("apply", "adopt"), "backing": ("full", "one_request")}
+
+
+def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Mapping[str, t.Any]], host: str) -> str:
+    """Why a command can be refused before the host is read, in a sentence; empty where it cannot.
+
+    Words that it does not know, a service that the host does not have, a plan file that is none.
+    """
+    try:
+        for name, words in _CLOSED.items():
+            if request.get(name) is not None and request[name] not in words:
+                listed = f"{', '.join(words[:-1])} or {words[-1]}"
+                return f"{name} is {str(request[name])!r}. Write {name}={listed}."
+        _pair({}, {name: value for name, value in request.items() if value not in (None, "")}, False, {})
+        if not services:
+            return f"{host} declares no endpoint_services in the inventory."
+        meant = chosen(services, request.get("service"))
+        if request.get("plan") is not None:
+            content = read_plan_file(str(request["plan"]))
+            for service in meant:
+                from_plan_file(content, host, str(service.get("name")))
+    except RadianceError as error:
+        return error.text
+    return ""
+
+
+def read_plan_file(path: str) -> dict[str, t.Any]:
+    """The content of a plan file. Raises RadianceError ``plan_file_unreadable``, naming the file and what is wrong."""
+    file = pathlib.Path(path).expanduser()
+    wrong = ""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        wrong = f"cannot be read: {error.strerror}"
+    except (ValueError, RecursionError) as error:
+        wrong = f"is not JSON: {error}"
+    else:
+        found = _schemas.problems(content, "plan-file")
+        if not found:
+            return t.cast("dict[str, t.Any]", content)
+        wrong = f"is no plan file: {'; '.join(found[:3])}"
+    raise RadianceError(
+        f"plan={path}: {file.absolute()} {wrong}. Write one with playbooks/plan.yml -e plan_file=FILE.",
+        code="plan_file_unreadable",
+    )
 
 
 def pair_request(

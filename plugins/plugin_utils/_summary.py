@@ -21,7 +21,8 @@ _NOT_SERVING = ("absent", "incomplete", "refused", "not_running", "not_serving",
 
 def failure(result: t.Mapping[str, t.Any], task: str = "", reached: bool = True) -> dict[str, str]:
     """The word and the sentence of a failed task, from its result and its name."""
-    says = _env_text.one_line(str(result.get("msg") or "no reason was given"))
+    lines = str(result.get("msg") or "no reason was given").splitlines()
+    says = "\n".join(_env_text.one_line(line) for line in lines if line.strip())
     # A filter's refusal comes wrapped in what Ansible was doing with it.
     says = re.split(r"The (?:filter|test|lookup) plugin '[^']*' failed: ", says)[-1]
     word = _word(result, task, reached)
@@ -39,7 +40,7 @@ def _word(result: t.Mapping[str, t.Any], task: str, reached: bool) -> str:
     ledger = result.get("ledger")
     if isinstance(ledger, dict) and ledger.get("status") in ("absent", "incomplete", "refused") and not outcome:
         return "not_serving"
-    return "drift" if "drift" in task.lower() else "refused"
+    return "drift" if "drift" in task.lower() or result.get("code") == "drift" else "refused"
 
 
 def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
@@ -114,9 +115,13 @@ def summary(hosts: t.Sequence[str], outcomes: t.Mapping[str, t.Any], check: bool
 def summary_report(content: t.Mapping[str, t.Any]) -> list[str]:
     """The summary as lines: host, word, sentence."""
     lines = ["would be" if content["check"] else "outcome"]
-    rows = [[line["host"], line["word"], line["says"]] for line in content["hosts"]]
+    rows = [[line["host"], line["word"], ""] for line in content["hosts"]]
     column = sum(max([len(row[n]) for row in rows], default=0) + 2 for n in range(2)) + 2
-    for row in _words.table(rows):
-        parts = textwrap.wrap(row[column:], 116 - column, break_long_words=False, break_on_hyphens=False)
-        lines += [(row[:column] + (parts or [""])[0]).rstrip(), *[" " * column + part for part in parts[1:]]]
+    for row, line in zip(_words.table(rows), content["hosts"], strict=True):
+        parts = [
+            part
+            for said in line["says"].split("\n")
+            for part in textwrap.wrap(said, 116 - column, break_long_words=False, break_on_hyphens=False)
+        ] or [""]
+        lines += [(row.ljust(column) + parts[0]).rstrip(), *[" " * column + part for part in parts[1:]]]
     return lines

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _words
@@ -22,25 +23,49 @@ def verdict_report(
     boundary, rates}, each absent or None where it did not run).
     """
     lines = ["predicted and measured"]
+    reasons: dict[str, list[str]] = {}
     by_id = {verdict["id"]: verdict for verdict in verdicts}
     rows = []
     for item in predictions:
         verdict = by_id.get(item["id"], {})
         word = str(verdict.get("verdict") or "open")
-        says = _env_text.one_line(verdict.get("says") or "") if word in ("killed", "void") else ""
+        if word in ("killed", "void") and verdict.get("says"):
+            reasons.setdefault(_env_text.one_line(verdict["says"]), []).append(item["id"])
         rows.append(
             [
                 item["id"],
                 _words.interval(item["low"], item["high"], item.get("unit")),
-                _number(verdict.get("measured")),
-                f"{word}  {says}".rstrip(),
+                _measured(item, verdict.get("measured"), seen.get("ledger") or {}),
+                word,
             ]
         )
     lines += _words.table(rows)
+    for says, names in reasons.items():
+        # A boot that did not come up kills them all, for one reason.
+        about = names[0] if len(names) == 1 else f"{len(names)} of them"
+        lines += textwrap.wrap(
+            f"{about}: {says}", 116, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+        )
     lines += ["", "asked = configured = printed = seen by a probe"]
     lines += _words.table(four_numbers(seen))
     lines += probe_words(seen.get("probes") or {})
     return lines
+
+
+def _measured(prediction: t.Mapping[str, t.Any], measured: t.Any, ledger: t.Mapping[str, t.Any]) -> str:
+    """What was measured; `2,078.72 ± 5.12` where the print of the ledger rounds it."""
+    text = _number(measured)
+    if isinstance(measured, bool) or not isinstance(measured, (int, float)):
+        return text
+    rows = (ledger.get("budget") or {}).get("rows") or {}
+    sizes = [rows.get("unclaimed")] if prediction["quantity"] == "unclaimed_mib" else []
+    if prediction["quantity"] == "settled_free_mib":
+        sizes = [item.get("free") for item in ledger.get("settled") or [] if item.get("card") == prediction.get("card")]
+    for size in sizes:
+        # Sizes under a GiB are printed to a hundredth, which the text shows already.
+        if size and size.get("mib") == measured and size.get("plus_minus_mib", 0) >= 0.01:
+            return f"{text} ± {size['plus_minus_mib']:,.2f}"
+    return text
 
 
 def four_numbers(seen: t.Mapping[str, t.Any]) -> list[list[str]]:

@@ -112,3 +112,34 @@ def test_the_running_pair(example: t.Any) -> None:
     assert _drift.running_pair({"flags": FLAGS}) == example.old
     assert _drift.running_pair({"flags": {}})["weights_mib"] is None
     assert _drift.running_pair({"flags": {"vram-kv-mib": "²"}})["kv_mib"] == "²"
+
+
+def test_a_flag_that_the_inventory_does_not_name_would_be_lost(example: t.Any, env: dict[str, str]) -> None:
+    flags = {**FLAGS, "tp-wire": "wht6", "expert-vs-cache-ratio": "0.8"}
+    for fleet, target in ((env, env), (None, env), (None, None)):
+        (said,) = _drift.drift(fleet, target, flags, [], example.service)["lost"]
+        assert "--tp-wire wht6" in said
+        assert 'Add tp-wire: "wht6" under `flags` of flashnext' in said
+    named = {**example.service, "flags": {**example.service["flags"], "tp-wire": "wht6"}}
+    assert _drift.drift(None, None, flags, [], named)["lost"] == []
+
+
+def test_a_flag_that_would_gain_another_value_is_found(example: t.Any, env: dict[str, str]) -> None:
+    named = {**example.service, "flags": {**example.service["flags"], "tp-wire": "exact"}}
+    (said,) = _drift.drift(env, env, {**FLAGS, "tp-wire": "wht6"}, [], named)["lost"]
+    assert "has --tp-wire wht6, and a restart would give it --tp-wire exact" in said
+
+
+def test_an_engine_without_a_host_listens_everywhere(example: t.Any) -> None:
+    flags = {name: text for name, text in FLAGS.items() if name != "host"}
+    (said,) = _drift.drift(None, None, flags, [], example.service)["lost"]
+    assert "so it has 0.0.0.0" in said and "--host 127.0.0.1" in said
+    assert _drift.drift(None, None, flags, [], {**example.service, "host": "0.0.0.0"})["lost"] == []
+
+
+def test_without_any_env_what_runs_is_worked_out_from_the_process(example: t.Any, env: dict[str, str]) -> None:
+    flags = {**FLAGS, "tp": "4", "model": "models/next.rad"}
+    running = _drift.drift(None, None, flags, [], example.service)["running"]
+    # A path that is relative to an unknown folder is of no use to a serve script.
+    assert running == {**env, "TP": "4", "MODEL": "/srv/models/next.rad"}
+    assert list(running)[:2] == ["VRAM_WEIGHTS_MIB", "VRAM_KV_MIB"]

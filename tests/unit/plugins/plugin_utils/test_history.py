@@ -62,7 +62,11 @@ def test_a_rolled_back_attempt_is_told_with_what_was_killed(example: t.Any) -> N
     (attempt,) = told["failed"]
     assert (attempt["to"], attempt["phase"]) == (example.new, "referee")
     assert [item["id"] for item in attempt["predictions"]] == ["settled_free_mib.card0"]
-    assert told["outage_seconds"] == 80.0
+    # An attempt that failed says nothing of how long a switch takes.
+    assert (told["outage_seconds"], told["outage_at"]) == (None, None)
+    assert _history.history([*record[:0], example.planned(), example.switched(), *record], example.old)[
+        "outage_seconds"
+    ] == pytest.approx(41.2)
 
 
 def test_a_later_good_attempt_ends_the_story_of_the_failed_ones(example: t.Any) -> None:
@@ -108,11 +112,13 @@ def test_previous_is_what_ran_before_the_last_switch(example: t.Any) -> None:
     assert "24,000 + 5,120" in back["says"]
 
 
-def test_an_id_leads_to_what_ran_after_or_before_that_line(example: t.Any) -> None:
+def test_an_id_leads_to_what_its_line_put_in_force(example: t.Any) -> None:
     planned, switched = example.planned(), example.switched()
     record = [planned, switched]
     assert _history.way_back(record, switched["id"])["to"]["weights_mib"] == 25844
-    assert _history.way_back(record, planned["id"])["to"]["weights_mib"] == 24000
+    # The header of an env names its planned line: that id leads back to the pair of that very env.
+    assert _history.way_back(record, planned["id"])["to"] == example.new
+    assert _history.way_back([*record, example.rolled_back()], example.rolled_back()["id"])["to"] == example.old
 
 
 @pytest.mark.parametrize("to", ["previous", "0123456789ab"])
@@ -141,3 +147,36 @@ def test_open_verdicts_leave_no_line(example: t.Any) -> None:
     assert lines[1]["prediction"] == "weights_mib"
     none = _history.record_entries(verdicts, example.plan["predictions"], {}, "dankserver", "flashnext", "0" * 12)
     assert [line["kind"] for line in none] == ["verdict"]
+
+
+def test_an_unknown_id_lists_the_choices_one_a_line(example: t.Any) -> None:
+    planned, switched = example.planned(), example.switched()
+    told = _history.way_back_or_objection([planned, switched, example.verdict("weights_mib", "held", 1)], "ffff")
+    first, *choices = told["objection"].split("\n")
+    assert told["code"] == "nothing_to_return_to"
+    assert "to=ffff" in first and "to=previous" in first
+    assert [line.split()[0] for line in choices] == [planned["id"], switched["id"]]
+    assert "25,844 + 5,119 MiB a card, 3 x 200,000 tokens" in choices[1]
+    assert switched["at"] in choices[1]
+    assert _history.way_back_or_objection([planned, switched], "previous")["objection"] == ""
+
+
+def test_a_pair_that_was_rolled_back_before_is_pointed_out(example: t.Any) -> None:
+    (said,) = _history.rolled_back_before([example.planned(), example.rolled_back()], example.new)
+    assert said.startswith("25,844 + 5,119 was rolled back on ")
+    assert said.endswith("in phase referee: card 0 settled at 149.19 MiB free")
+    assert _history.rolled_back_before([example.rolled_back()], example.old) == []
+    assert _history.rolled_back_before([example.rolled_back()], {**example.new, "max_num_seqs": 2}) == []
+    # It held since.
+    assert _history.rolled_back_before([example.rolled_back(), example.switched()], example.new) == []
+
+
+def test_trying_again_is_the_same_line_until_the_attempt_has_ended(example: t.Any) -> None:
+    own = {"plan": example.plan, "request": {"pair": "fill"}}
+    first = {**_history.record_entry(own, "planned", "dankserver", "flashnext"), "at": "2026-01-01T00:00:00Z"}
+    again = _history.record_entry(own, "planned", "dankserver", "flashnext", record=[first])
+    assert again == first
+    other = _history.record_entry({**own, "request": {}}, "planned", "dankserver", "flashnext", record=[first])
+    assert other["at"] != first["at"]
+    ended = [first, example.rolled_back(first["attempt"])]
+    assert _history.record_entry(own, "planned", "dankserver", "flashnext", record=ended)["at"] != first["at"]

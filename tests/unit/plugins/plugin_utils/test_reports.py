@@ -71,6 +71,17 @@ def test_nothing_to_change_says_so_and_announces_no_outage(example: t.Any) -> No
     assert "nothing to change, 25,844 + 5,119" in text
     assert "outage" not in text
     assert "728,700" not in text
+    # Nothing grows, so nothing is predicted; what does not hold is still told.
+    for unsaid in ("predicted", "Between the arms", "pair_within_ceiling", "one_more_sequence"):
+        assert unsaid not in one(_plan_report.plan_report(plan, about(brief=True))), unsaid
+    assert "30,969.05 MiB" in text and "5,062.06 MiB" in text and "a note" in text
+
+
+def test_a_pair_that_was_rolled_back_before_is_noted(example: t.Any) -> None:
+    record = [example.planned(), example.rolled_back()]
+    text = one(_plan_report.plan_report(example.plan, about(record=record)))
+    assert "note 25,844 + 5,119 was rolled back on" in text
+    assert "was rolled back" not in one(_plan_report.plan_report(example.plan, about(record=[])))
 
 
 def test_an_unknown_outage_is_not_a_number(example: t.Any) -> None:
@@ -108,8 +119,30 @@ def test_predictions_stand_beside_what_was_measured(example: t.Any) -> None:
     seen = {"to": example.new, "flags": {"vram-weights-mib": "25844"}, "ledger": {}, "probes": {}}
     text = one(_verdict_report.verdict_report(example.plan["predictions"], VERDICTS, seen))
     assert "weights_mib 25,844 MiB 25,844 held" in text
-    assert "settled_free_mib.card0 210.12 to 220.36 MiB 149.19 killed The ledger says 149.19 MiB." in text
+    assert "settled_free_mib.card0 210.12 to 220.36 MiB 149.19 killed" in text
+    assert "settled_free_mib.card0: The ledger says 149.19 MiB." in text
     assert "prefill_tps 3,876.10 to 4,115.90 t/s – open" in text
+
+
+def test_one_reason_of_many_is_told_once(example: t.Any) -> None:
+    says = "The boot ended with a refusal. " * 12
+    verdicts = [
+        {"id": item["id"], "verdict": "killed", "measured": None, "says": says} for item in example.plan["predictions"]
+    ]
+    lines = _verdict_report.verdict_report(example.plan["predictions"], verdicts, {"to": example.new})
+    assert one(lines).count(says.strip()) == 1
+    assert "3 of them: The boot ended" in one(lines)
+    assert sum(line.endswith("killed") for line in lines) == 3
+    assert max(len(line) for line in lines) <= 120
+
+
+def test_a_printed_number_shows_its_rounding(example: t.Any) -> None:
+    free = {"mib": 209.0, "plus_minus_mib": 5.12, "text": "0.20 GiB"}
+    verdicts = [{"id": "settled_free_mib.card0", "verdict": "held", "measured": 209.0, "says": ""}]
+    seen = {"to": example.new, "ledger": {"settled": [{"card": 0, "free": free}, {"card": 1, "free": None}]}}
+    assert "209 ± 5.12 held" in one(_verdict_report.verdict_report(example.plan["predictions"], verdicts, seen))
+    free["plus_minus_mib"] = 0.005
+    assert "209 held" in one(_verdict_report.verdict_report(example.plan["predictions"], verdicts, seen))
 
 
 def test_the_four_numbers_stand_in_a_row(example: t.Any) -> None:
@@ -218,3 +251,11 @@ def test_the_summary_fits_a_screen() -> None:
     lines = _summary.summary_report(_summary.summary(["dankserver"], outcomes))
     assert max(len(line) for line in lines) <= 120
     assert lines[1].startswith("  dankserver  rolled_back  a long reason")
+
+
+def test_a_refusal_of_several_lines_keeps_them() -> None:
+    told = _summary.failure({"msg": "no such line:\n  one   thing\n\n  another\n"})
+    assert told == {"word": "refused", "says": "no such line:\none thing\nanother"}
+    hosts = {"a": {"word": "refused", "says": told["says"], "services": []}}
+    lines = _summary.summary_report(_summary.summary(["a"], hosts))
+    assert lines == ["outcome", "  a  refused  no such line:", "              one thing", "              another"]

@@ -112,3 +112,47 @@ def test_an_edited_plan_is_refused_and_the_part_is_named(example: t.Any) -> None
     says = _request.plan_objection(example.plan, {"plan": edited})
     assert says.startswith("plan_differs:")
     assert " in to." in says
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({"probes": "fast"}, "probes is 'fast'. Write probes=none, quick or full."),
+        ({"drift": "force"}, "drift is 'force'. Write drift=apply or adopt."),
+        ({"backing": "half"}, "backing is 'half'. Write backing=full or one_request."),
+        ({"fill": "maybe"}, "fill is 'maybe'."),
+        ({"fill": "true", "kv_mib": "5120"}, "at once"),
+        ({"service": "other"}, "flashnext"),
+        ({"plan": "nosuch.json"}, "nosuch.json cannot be read: No such file"),
+        ({"probes": "full", "drift": "adopt", "fill": "true"}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_the_host_is_read(
+    example: t.Any, request_: dict[str, t.Any], said: str
+) -> None:
+    found = _request.request_objection(request_, [example.service], "dankserver")
+    assert said in found
+    assert bool(found) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is not JSON: "),
+        ('{"schema": "x", "plans": []}', "is no plan file: at schema: must be kvfleet.radiance/plan-file/1"),
+        ('{"schema": "kvfleet.radiance/plan-file/1", "plans": []}', "The plan file plans nothing"),
+    ],
+)
+def test_a_plan_file_that_is_none_is_named(example: t.Any, tmp_path: t.Any, text: str, said: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    found = _request.request_objection({"plan": str(path)}, [example.service], "dankserver")
+    assert said in found
+    assert str(path) in found or "plans nothing" in said
+
+
+def test_a_host_without_services_is_named() -> None:
+    assert (
+        _request.request_objection({}, [], "dankserver") == "dankserver declares no endpoint_services in the inventory."
+    )

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 import typing as t
 
 import pytest
@@ -162,3 +164,28 @@ def test_a_file_without_our_marker_is_found(example: t.Any) -> None:
     assert _files.file_gates(text, example.new, example.plan) == [
         "the marker of a managed file is not in the rendered env."
     ]
+
+
+def test_a_value_that_cannot_stand_in_an_env_is_shown_with_its_character(example: t.Any) -> None:
+    with pytest.raises(RadianceError) as caught:
+        rendered_values = {**_files.env_values(example.service, example.new), "MODEL": "/srv/my models/next.rad"}
+        _env_text.env_text(rendered_values, example.service, "dankserver", _history.history([], example.new))
+    assert "MODEL is '/srv/my models/next.rad': its ' ' would not read" in caught.value.text
+
+
+def test_the_command_that_starts_a_service_gives_it_its_log_and_its_pid_file(example: t.Any, tmp_path: t.Any) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    serve = folder / "serve.sh"
+    serve.write_text("#!/bin/sh\necho started by $$\n")
+    serve.chmod(0o755)
+    service = {**example.service, "pid_file": str(folder / "x.pid"), "log": str(folder / "x.log")}
+    command = _files.start_command(service, str(serve))
+    subprocess.run(["sh", "-c", f"{command} wait"], check=True, timeout=30)
+    # setsid may go on in a process of its own.
+    for _ in range(100):
+        if (folder / "x.log").exists() and (folder / "x.log").read_text():
+            break
+        time.sleep(0.1)
+    pid = (folder / "x.pid").read_text().strip()
+    assert (folder / "x.log").read_text() == f"started by {pid}\n"
