@@ -61,7 +61,8 @@ class Service:
         while time.monotonic() < until:
             ended = self.processes[-1].poll() is not None
             found = self.ledger()
-            if ended or found["ready"]:
+            # Until the new process prints, the last boot of the log is the one before.
+            if ended or (found["ready"] and found["source"]["boots_seen"] == len(self.processes)):
                 return found
             time.sleep(0.02)
         raise AssertionError(self.log.read_text())

@@ -44,6 +44,16 @@ def rate(small: Small, **options: t.Any) -> dict[str, t.Any]:
     return found
 
 
+def measured(make: t.Callable[[], Small], **options: t.Any) -> tuple[Small, dict[str, t.Any]]:
+    """An endpoint and its rates, anew where a busy host held the tokens back: then a run may be inconclusive."""
+    for _attempt in range(5):
+        small = make()
+        found = rate(small, **options)
+        if found["verdict"] != "inconclusive":
+            break
+    return small, found
+
+
 # Calibration
 
 
@@ -450,9 +460,12 @@ def test_the_second_witness_may_contradict() -> None:
 
 
 def test_rates_by_the_wall_clock() -> None:
-    small = Small()
-    small.prefill_tps, small.decode_tps = 7000.0, 350.0
-    found = rate(small, runs=1)
+    def slow() -> Small:
+        small = Small()
+        small.prefill_tps, small.decode_tps = 7000.0, 350.0
+        return small
+
+    small, found = measured(slow, runs=1)
     prefill, decode = small.took[1]
     assert (found["verdict"], found["method"], found["cached_tokens"]) == ("passed", "wall_clock", 0)
     assert found["prefill_tps"] == pytest.approx(4000 / prefill, rel=0.1)
@@ -464,9 +477,12 @@ def honest(prompt: int, made: int, prefill: float, decode: float) -> dict[str, t
 
 
 def test_rates_by_timings_that_the_wall_clock_bears_out() -> None:
-    small = Small()
-    small.timings = honest
-    found = rate(small)
+    def with_timings() -> Small:
+        small = Small()
+        small.timings = honest
+        return small
+
+    small, found = measured(with_timings)
     assert (found["verdict"], found["method"]) == ("passed", "timings")
     assert found["prefill_tps"] == pytest.approx(
         sum(4000 / prefill for prefill, _decode in small.took[1:]) / 2, abs=0.1
