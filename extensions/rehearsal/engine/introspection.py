@@ -13,7 +13,7 @@ from .api_requests import MOST_STOP_BYTES, MOST_STOPS
 from .command_line import AUTO
 from .machine import Machine
 from .scheduler import Scheduler
-from .sizes import MIB
+from .sizes import MIB, from_mib
 
 
 class Introspection:
@@ -80,8 +80,8 @@ class Introspection:
             {
                 "index": card,
                 "name": world.gpus[card],
-                "vram_used": machine.split.card.total - machine.settled(rank),
-                "vram_total": machine.split.card.total,
+                "vram_used": from_mib(world.card_total(card)) - machine.settled(rank),
+                "vram_total": from_mib(world.card_total(card)),
             }
             for rank, card in enumerate(machine.devices)
         ]
@@ -175,7 +175,7 @@ class Introspection:
                         "device": card,
                         "name": world.gpu_name,
                         "arch": world.gpus[card],
-                        "vram_bytes": machine.split.card.total,
+                        "vram_bytes": from_mib(world.card_total(card)),
                         "vram_free": machine.settled(rank),
                     }
                     for rank, card in enumerate(machine.devices)

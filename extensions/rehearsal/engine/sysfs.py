@@ -4,7 +4,7 @@
 
 ``NAME.cards/card0/device/mem_info_vram_used`` and so on, in bytes. A process adds what it takes to the files. A child
 of it waits for its end, however that comes, and takes it off again; memory that is held for a while is taken off late.
-``NAME.cards/holder`` is the number of that child.
+``NAME.cards/holder`` has the number of that child, and is locked by it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import pathlib
+import signal
 import time
 from collections.abc import Iterator
 
@@ -34,16 +35,29 @@ class Cards:
         path = pathlib.Path(model)
         self._folder = path.with_name(f"{path.stem}.cards")
         self._devices = range(len(world.gpus))
+        self._holder = self._folder / "holder"
         self._pipe: int | None = None
         self._used: list[int] = []
+        stale = not self._is_held()
         for card in self._devices:
             total, held = from_mib(world.card_total(card)), from_mib(world.card_held(card))
             first = {"vram_total": total, "vram_used": held, "gtt_total": _GTT_TOTAL, "gtt_used": _GTT_IDLE}
             for name, size in first.items():
                 file = self._file(card, name)
-                if not file.exists():
+                if stale or not file.exists():
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_text(f"{size}\n")
+
+    def _is_held(self) -> bool:
+        """Whether a child still waits; without one, nothing would ever take off what the files say."""
+        try:
+            with open(self._holder, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
 
     def held_mib(self) -> list[float]:
         """What each card holds now."""
@@ -58,12 +72,17 @@ class Cards:
             taken[card] = max(0, total - held - machine.settled(rank))
         seconds = machine.hits.number("hold_memory") if "hold_memory" in machine.hits else 0.0
         reader, writer = os.pipe()
+        # Locked as long as the child has it open, whatever becomes of the child.
+        holder = os.open(self._holder, os.O_RDWR | os.O_CREAT, 0o644)
+        fcntl.flock(holder, fcntl.LOCK_SH)
         child = os.fork()
         if child == 0:
             os.close(writer)
             self._watch(reader, taken, seconds)
         os.close(reader)
-        (self._folder / "holder").write_text(f"{child}\n")
+        os.ftruncate(holder, 0)
+        os.write(holder, f"{child}\n".encode())
+        os.close(holder)
         self._pipe = writer
         self._add({card: ("vram_used", size) for card, size in taken.items()})
 
@@ -77,11 +96,14 @@ class Cards:
     def _watch(self, reader: int, taken: dict[int, int], seconds: float) -> None:
         """The child: wait for the end of its parent, take off what it held, and end."""
         try:
+            # What stops a whole service is not to stop this.
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
             os.setsid()
             nothing = os.open(os.devnull, os.O_RDWR)
             for stream in range(3):
                 os.dup2(nothing, stream)
-            os.closerange(max(reader, nothing) + 1, 256)
+            os.close(nothing)
             told = b""
             while part := os.read(reader, 4096):
                 told += part

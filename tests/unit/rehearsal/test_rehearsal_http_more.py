@@ -141,3 +141,12 @@ def test_a_dense_model_has_no_experts_to_speak_of(start: Any) -> None:
     assert [group["name"] for group in groups] == ["kv_attn"]
     assert engine.ask("POST", "/v1/completions", {"prompt": "x", "max_tokens": 2})[0] == 200
     assert engine.stop() == 0
+
+
+def test_cards_of_different_sizes_are_told_apart(start: Any) -> None:
+    engine = start("--vram-weights-mib 21500 --vram-kv-mib 4352 --host-pool-mib 20480", world="unequal").ready()
+    cards = engine.ask("GET", "/stats")[1]["cards"]
+    assert [card["vram_total"] // 2**20 for card in cards] == [32624, 30576]
+    devices = engine.ask("GET", "/server_info")[1]["engine"]["devices"]
+    assert [device["vram_bytes"] // 2**20 for device in devices] == [32624, 30576]
+    assert devices[0]["vram_free"] > devices[1]["vram_free"]

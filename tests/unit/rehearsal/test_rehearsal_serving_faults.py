@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import fcntl
 import http.client
 import json
 import os
@@ -227,6 +228,9 @@ def test_memory_that_is_held_after_the_end_refuses_the_next_boot(
         early.line(r"^  already held +12\.\d\d GiB   \(driver context")
     finally:
         os.kill(holder, signal.SIGKILL)
+    with open(tmp_path / "flash.cards" / "holder") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    start(PAIR, sysfs=True).ready().line(r"^  already held       342\.00 MiB   measured: ")
 
 
 def test_memory_that_is_held_is_free_in_the_end(faulty: Any, start: Any, tmp_path: pathlib.Path) -> None:
