@@ -79,7 +79,7 @@ options:
         type: path
       dest:
         description:
-          - Where the file goes, as an absolute path on the target. Its folder has to exist.
+          - Where the file goes, as an absolute path on the target. Folders that are missing are made, with mode 0755.
         type: path
         required: true
       mode:
@@ -168,6 +168,10 @@ attributes:
     description: The module runs detached already.
     support: none
 notes:
+  - A switch whose way back could start nothing is refused with V(no_way_back) before anything stops. It is one of a
+    service that somebody started by hand, on a target without the files of O(start). Install those of the pair that
+    runs first. A call with O(expect.to) equal to what runs does that and restarts nothing.
+  - A pair that somebody brought back by hand after a failure is seen by the next call, and is not restarted.
   - A SIGKILL at any instant leaves the service on one of the two pairs, or stopped with a journal that the next call
     works off.
   - The referee judges essential rows only, which are the pair, the listening line, the settled memory of each card,
@@ -229,7 +233,7 @@ code:
     - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(not_a_whole_number),
       V(file_unusable), V(disk_full), V(state_dir_unusable), V(journal_unreadable), V(switch_locked),
       V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
-      V(start_unusable), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable),
+      V(start_unusable), V(no_way_back), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable),
       V(traffic_still_running) and V(hook_failed).
     - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),
       V(engine_exited), V(never_ready), V(referee_refused), V(log_unreadable), V(interrupted) and V(unexpected).

@@ -16,8 +16,9 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SIZE_PATTERN, parse_size
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import boot_of_log, ledger_from
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, alive
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, alive, began
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.drain import healthy
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase
@@ -122,7 +123,8 @@ def await_ready(
     path = manager.log
     if not os.path.exists(path) or os.stat(path).st_ino != boot["inode"]:
         path = f"/proc/{pid}/fd/2"  # the log was rotated since; the process still writes where it began
-    where = _Boot(int(boot["offset"]), pid, int(boot["ticks"]), bool(boot.get("bounded", True)))
+    offset = int(boot["offset"]) if _holds_offset(path, boot) else 0
+    where = _Boot(offset, pid, int(boot["ticks"]), bool(boot.get("bounded", True)))
     text = BootText(path, where.offset)
     try:
         return _follow(manager, where, text, phase, timeout, endpoint)
@@ -130,10 +132,47 @@ def await_ready(
         text.close()
 
 
+def _holds_offset(path: str, boot: t.Mapping[str, t.Any]) -> bool:
+    """Whether the byte where the boot began is still where it was: a log that was made anew, or cut, begins anew."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        offset = int(boot["offset"])
+        if status.st_ino != boot["inode"] or status.st_size < offset:
+            return False
+        # The offset was noted at the end of a line; in other text that grew past it, it hardly ever is.
+        return not offset or os.pread(file.fileno(), 1, offset - 1) == b"\n"
+
+
+def boot_position(log: str, boot: t.Mapping[str, t.Any] | None, found: Process) -> dict[str, t.Any]:
+    """The journal's ``boot`` for a process that no journal names: where in the log its text can be.
+
+    ``boot`` is what the journal has. What was printed since is after its offset, unless the log was made anew or cut:
+    then the whole of it is looked through, however far it has grown since.
+    """
+    offset, bounded = 0, False
+    status = os.stat(log) if os.path.exists(log) else None
+    if boot is not None and status is not None and _holds_offset(log, boot):
+        printed = status.st_mtime >= began(found.started_ticks) - 1
+        if not printed or read_log(log, int(boot["offset"]), bounded=False)[1]["boots_seen"]:
+            # A boot that we noted and that is gone left its text before that of the one that runs.
+            offset, bounded = int(boot["offset"]), bool(boot.get("bounded", True)) and boot["pid"] is None
+    inode = status.st_ino if status is not None else os.stat(f"/proc/{found.pid}/fd/2").st_ino
+    return {"offset": offset, "inode": inode, "pid": found.pid, "ticks": found.started_ticks, "bounded": bounded}
+
+
+def serves(manager: ProcessManager, found: Process, endpoint: str | None) -> bool:
+    """Whether this process serves by now: /health answers 200, or without an endpoint its boot listens."""
+    if endpoint is not None:
+        return healthy(endpoint)[0]
+    if not os.path.exists(manager.log) or os.stat(manager.log).st_mtime < began(found.started_ticks) - 1:
+        return False  # it has printed nothing yet: the last boot in the log is another's
+    return bool(running_ledger(manager)["ready"])
+
+
 def _follow(
     manager: ProcessManager, where: _Boot, text: BootText, phase: Phase, timeout: float, endpoint: str | None
 ) -> tuple[dict[str, t.Any], str]:
-    began = told = time.monotonic()
+    start = told = time.monotonic()
     shown: str | None = None
     ledger: dict[str, t.Any] | None = None
     flags: dict[str, str] = {}
@@ -152,7 +191,7 @@ def _follow(
                 flags=flags or None,
                 bounded=where.bounded,
             )
-        waited = time.monotonic() - began
+        waited = time.monotonic() - start
         if not lives:
             raise _ended(manager, where.ledger(text, None, flags)[0], text.all(), waited)
         if ledger["status"] == "refused":

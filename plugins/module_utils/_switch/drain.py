@@ -86,7 +86,7 @@ def wait_idle(phase: Phase, endpoint: str | None, key_file: str | None, timeout:
             raise RadianceError(
                 f"{busy} request(s) were still running or waiting after {timeout:g} s (drain_timeout), as /load says. "
                 "Nothing was stopped or changed. Take the service out of its gateway (before_drain), give a longer "
-                "drain_timeout, or 0 to cut what runs.",
+                "drain_timeout (the role's endpoint_timeouts.drain), or 0 to cut what runs.",
                 code="traffic_still_running",
             )
         if time.monotonic() - told >= _TELL_EVERY:

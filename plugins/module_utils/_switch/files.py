@@ -103,11 +103,16 @@ def compare(files: t.Sequence[Wanted]) -> list[Change]:
 
 
 def check_writable(changes: t.Sequence[Change]) -> None:
-    """Raise ``file_unusable`` where a folder cannot take the file, before anything is stopped for it."""
+    """Raise ``file_unusable`` where a folder cannot take the file, before anything is stopped for it.
+
+    A folder that is not there yet is made when the file is written: the one above it has to take it then.
+    """
     for change in changes:
         folder = os.path.dirname(change.dest)
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
         if not os.path.isdir(folder):
-            raise RadianceError(f"{change.dest}: there is no folder {folder} on the target.", code="file_unusable")
+            raise RadianceError(f"{change.dest}: {folder} on the target is not a folder.", code="file_unusable")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise RadianceError(f"{change.dest}: this user may not write in {folder}.", code="file_unusable")
         _check_room(folder, len(change.after) + len(change.before or b"") + 65536, change.dest)
@@ -154,19 +159,32 @@ def journal_entries(changes: t.Sequence[Change], backup: str, number: str) -> li
     return entries
 
 
+def _make_folder(folder: str) -> None:
+    """Make a folder and those above it where they are missing, mode 0755 whatever the umask is."""
+    if os.path.isdir(folder):
+        return
+    above = os.path.dirname(folder)
+    _make_folder(above)
+    os.mkdir(folder)
+    os.chmod(folder, 0o755)
+    _durable.sync_folder(above)
+
+
 def stage(changes: t.Sequence[Change], entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
     """Write the backups and the new files, synced, under names that nothing reads."""
     for change, entry in zip(changes, entries):
         if change.before is not None:
             _durable.write_synced(entry["backup"], change.before, 0o600)
             _durable.sync_folder(os.path.dirname(entry["backup"]))
+        _make_folder(os.path.dirname(change.dest))
         _durable.write_synced(entry["staged"], change.after, change.mode, change.owner)
 
 
 def swap(entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
-    """Rename every staged file into its place."""
+    """Rename every staged file into its place; can be done again after it was cut."""
     for entry in entries:
-        os.replace(entry["staged"], entry["dest"])
+        if os.path.exists(entry["staged"]) or not os.path.exists(entry["dest"]):
+            os.replace(entry["staged"], entry["dest"])
         _durable.sync_folder(os.path.dirname(entry["dest"]))
 
 
@@ -216,6 +234,7 @@ def discard(entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
 def install(changes: t.Sequence[Change]) -> None:
     """Replace each file where nothing has to be restarted for it."""
     for change in changes:
+        _make_folder(os.path.dirname(change.dest))
         _durable.replace(change.dest, change.after, change.mode, change.owner)
 
 

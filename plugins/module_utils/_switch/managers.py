@@ -70,14 +70,19 @@ class ProcessManager:
 
     def problem(self, installs: t.Collection[str]) -> str | None:
         """A sentence when ``start`` could not work. ``installs`` are the files that the switch brings along."""
-        program = self.start_argv[0]
-        if os.path.realpath(program) not in installs and shutil.which(program) is None:
-            return f"start: {program} is not an executable file on the target"
+        gone = self.no_program()
+        if gone is not None and os.path.realpath(self.start_argv[0]) not in installs:
+            return f"start: {gone}"
         for name, path in (("path", self.log), ("pid_file", self.pid_file)):
             folder = os.path.dirname(os.path.abspath(path))
             if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):
                 return f"{name}: this user may not write in {folder}, or there is no such folder"
         return None
+
+    def no_program(self) -> str | None:
+        """A few words when the program of ``start`` cannot be run as it is now."""
+        program = self.start_argv[0]
+        return None if shutil.which(program) is not None else f"{program} is not an executable file on the target"
 
     def start(self) -> tuple[int, int]:
         """Start detached; returns pid and start ticks. Raises RadianceError ``start_failed``.
@@ -159,8 +164,12 @@ class ProcessManager:
                 return False
             time.sleep(_POLL)
 
-    def by_hand(self) -> list[str]:
-        """The shell commands that start the service as we do."""
+    def by_hand(self, found: process.Process | None, before: t.Sequence[str]) -> list[str]:
+        """The shell commands that start the service as we do: ``found`` is ended first, then ``before`` is run."""
         words = " ".join(shlex.quote(word) for word in self.start_argv)
-        script = f"echo $$ >{shlex.quote(self.pid_file)}; exec {words} >>{shlex.quote(self.log)} 2>&1"
-        return [f"LC_ALL=C setsid sh -c {shlex.quote(script)} </dev/null &"]
+        script = f"cd /; echo $$ >{shlex.quote(self.pid_file)}; exec {words} >>{shlex.quote(self.log)} 2>&1"
+        start = f"LC_ALL=C setsid sh -c {shlex.quote(script)} </dev/null &"
+        if found is None:
+            return [*before, start]
+        stop = f"kill {found.pid}; while kill -0 {found.pid} 2>/dev/null; do sleep 1; done"
+        return [stop, *before, start]

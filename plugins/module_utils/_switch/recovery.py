@@ -10,8 +10,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import alive
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import referee
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, alive
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, referee
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
@@ -24,15 +24,77 @@ _NOTHING_STOPPED = ("precheck", "drain")
 _STARTED = ("start", "ready", "referee", "receipt", "keep")
 
 
-def would(journal: Journal) -> str:
-    """The outcome that finishing this journal aims at: unchanged, switched or rolled_back. Changes nothing."""
+class _Serving(t.NamedTuple):
+    """A process that serves and that needs no restart, and what it is: ``old``, ``new``, or ``other``."""
+
+    process: Process
+    pair: str
+
+
+def would(request: Request, journal: Journal) -> str:
+    """The outcome that finishing this journal aims at: unchanged, switched or rolled_back. Changes nothing.
+
+    Raises RadianceError ``foreign_process`` or ``port_taken`` where something is in the way of it.
+    """
+    return _aim(request, journal, _serving(request, journal))
+
+
+def _aim(request: Request, journal: Journal, serving: _Serving | None) -> str:
     data = journal.data
-    lives = ProcessManager(data["start"], data["pid_file"], data["log"]).current() is not None
+    if serving is not None:
+        return {"old": "rolled_back", "new": "switched", "other": "unchanged"}[serving.pair]
+    lives = _manager(journal).current() is not None
+    if data["direction"] != "back" and data["phase"] in _NOTHING_STOPPED and (lives or data["old"] is None):
+        return "unchanged"
+    if not lives:
+        _refuse_beside(request, _manager(journal))
     if data["direction"] == "back":
         return "rolled_back"
-    if data["phase"] in _NOTHING_STOPPED and (lives or data["old"] is None):
-        return "unchanged"
     return "switched" if data["phase"] in _STARTED and lives else "rolled_back"
+
+
+def _manager(journal: Journal) -> ProcessManager:
+    return ProcessManager(journal.data["start"], journal.data["pid_file"], journal.data["log"])
+
+
+def _serving(request: Request, journal: Journal) -> _Serving | None:
+    """What serves by now although the journal does not know it, usually because somebody started it by hand.
+
+    None where nothing does, and where it is what the journal tells how to deal with: the old process that was not
+    stopped yet, or the new one that its next phase judges.
+    """
+    data = journal.data
+    manager = _manager(journal)
+    found = manager.current()
+    if found is None or data["phase"] in _NOTHING_STOPPED:
+        return None
+    back, started = data["direction"] == "back", data["phase"] in _STARTED
+    known = [(row["pid"], row["ticks"]) for row in (data["old"], data["boot"]) if row is not None]
+    ours = (found.pid, found.started_ticks) in known
+    if ours and not (back and started):
+        return None
+    # What a way back of ours started from the old files is the old pair, whatever its command line states.
+    old = ours or (data["old"] is not None and not referee.differences(data["old"]["to"], found.flags))
+    new = not referee.differences(data["expect"]["to"], found.flags)
+    if started and not back and (new or (data["boot"]["pid"] is None and not old)):
+        return None
+    if not boots.serves(manager, found, request.endpoint):
+        return None
+    return _Serving(found, "old" if old else "new" if new and not back else "other")
+
+
+def _refuse_beside(request: Request, manager: ProcessManager) -> None:
+    """Refuse to start an engine beside one that runs without our pid file or log."""
+    stranger = manager.stranger()
+    if stranger is not None:
+        raise RadianceError(f"{stranger}. The switch before is not finished yet.", code="foreign_process")
+    if request.endpoint is not None and drain.healthy(request.endpoint)[0]:
+        raise RadianceError(
+            f"The pid file {manager.pid_file} names no live process, yet {request.endpoint} answers: somebody started "
+            "the service without that file, or another service has the port. Nothing was changed, and the switch "
+            "before is not finished yet. Write its pid into the pid file, or stop it.",
+            code="port_taken",
+        )
 
 
 def finish(request: Request, state: State, run: Run, journal: Journal) -> None:
@@ -44,8 +106,11 @@ def finish(request: Request, state: State, run: Run, journal: Journal) -> None:
         f"The switch to {referee.pair_text(data['expect']['to'])} of {data['at']} was interrupted in phase "
         f"{data['phase']}" + (" of the way back" if data["direction"] == "back" else "")
     )
-    aim = would(journal)
-    if aim == "unchanged":
+    serving = _serving(request, journal)
+    aim = _aim(request, journal, serving)
+    if serving is not None and serving.pair != "new":
+        says = _let_be(transaction, serving)
+    elif aim == "unchanged":
         transaction.cancel()
         says = "nothing had been stopped, so nothing was changed"
     elif aim == "switched":
@@ -56,7 +121,31 @@ def finish(request: Request, state: State, run: Run, journal: Journal) -> None:
     run.says.insert(0, run.recovered)
 
 
+def _let_be(transaction: Transaction, serving: _Serving) -> str:
+    """Put the old files back round a process that serves, and close the journal. It is not restarted."""
+    run, process = transaction.run, serving.process
+    pair = referee.pair_text(referee.state_of(process.flags))
+    transaction.put_back_files()
+    ledger = boots.running_ledger(transaction.manager)
+    if serving.pair == "old":
+        run.restored = ledger
+        transaction.rolled_back()
+        return f"the old pair {pair} serves already in process {process.pid}, so nothing was restarted"
+    run.ledger = ledger
+    transaction.after_ready()
+    transaction.journal.close()
+    return (
+        f"{pair} serves in process {process.pid}, which no run of ours started, so it was left as it is; the files on "
+        "the target are those from before the switch"
+    )
+
+
 def _forward(transaction: Transaction) -> str:
+    found = transaction.manager.current()
+    if found is not None and transaction.journal.data["phase"] not in _STARTED:
+        transaction.swap()  # somebody else started the new pair before we came to it
+        boot = boots.boot_position(transaction.manager.log, None, found)
+        transaction.journal.enter("ready", boot=boot)
     _adopt(transaction)
     try:
         transaction.judge_boot()
@@ -83,14 +172,12 @@ def _back(transaction: Transaction) -> str:
 
 def _adopt(transaction: Transaction) -> None:
     """Make the live process the journal's boot, whoever started it."""
-    boot: dict[str, t.Any] = dict(transaction.journal.data["boot"])
+    journal = transaction.journal
+    boot = journal.data["boot"]
     found = transaction.manager.current()
-    if found is None or (boot["pid"] is not None and alive(boot["pid"], boot["ticks"])):
+    if found is None or (boot is not None and boot["pid"] is not None and alive(boot["pid"], boot["ticks"])):
         return
-    # A boot that we noted and that is gone left its text before that of the one that runs.
-    bounded = bool(boot.get("bounded", True)) and boot["pid"] is None
-    boot.update(pid=found.pid, ticks=found.started_ticks, bounded=bounded)
-    transaction.journal.enter(transaction.journal.data["phase"], boot=boot)
+    journal.enter(journal.data["phase"], boot=boots.boot_position(transaction.manager.log, boot, found))
 
 
 def _raise_if_down(transaction: Transaction, error: RadianceError) -> None:

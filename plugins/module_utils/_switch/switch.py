@@ -12,7 +12,14 @@ import os
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, recovery, referee
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
+    boots,
+    drain,
+    files,
+    recovery,
+    referee,
+    way_back,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
@@ -81,7 +88,7 @@ def _work(request: Request, state: State, run: Run) -> None:
 def _preview(request: Request, state: State, run: Run) -> None:
     interrupted = Journal.load(state)
     if interrupted is not None:
-        run.outcome = recovery.would(interrupted)
+        run.outcome = recovery.would(request, interrupted)
         run.changed = run.outcome != "unchanged"
         run.recovered = (
             f"A switch to {referee.pair_text(interrupted.data['expect']['to'])} was interrupted in phase "
@@ -148,6 +155,8 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         problem = manager.problem({change.dest for change in changes})
         if problem is not None:
             raise RadianceError(f"{problem}. Nothing was changed.", code="start_unusable")
+        if process is not None:
+            way_back.check(manager, changes, referee.pair_text(referee.state_of(process.flags)))
         for path, what in ((state.journal, "state_dir"), (request.log, "path"), (request.pid_file, "pid_file")):
             files.check_room(path, what)
         if request.drain_timeout and request.api_key_file:

@@ -21,6 +21,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases im
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
+_INTERRUPTED = {"code": "interrupted", "says": "the run that switched was interrupted before the new pair was up"}
+
 
 class Transaction:
     """One journal being worked off. What is started, stopped and restored comes from the journal, not from options."""
@@ -126,7 +128,11 @@ class Transaction:
                 self.run.ledger, self._text = self._follow(phase)
             except RadianceError as error:
                 self.run.ledger = error.result.get("ledger")
-                raise
+                if error.code != "never_ready":
+                    raise
+                told = _stopped(error)
+                self.run.ledger = told.result["ledger"]
+                raise told from error
 
     def consult_referee(self) -> None:
         """Let the new ledger judge. Raises RadianceError ``referee_refused`` with the numbers and the line."""
@@ -195,11 +201,24 @@ class Transaction:
             self._ready_again()
         except Exception as error:
             return self._failed(cause, why, as_radiance_error(error))
-        self.run.outcome = "rolled_back"
         says = f"{why} The old pair {old} serves again{self._downtime()}."
         self.run.says.append(says)
-        self._settle(self._back_entry(cause, serving=True))
+        self.rolled_back()
         return RadianceError(says, code=cause["code"])
+
+    def rolled_back(self) -> None:
+        """The old pair serves: record that and close."""
+        self.run.outcome = "rolled_back"
+        self._settle(self._back_entry(self.journal.data["cause"], serving=True))
+
+    def put_back_files(self) -> None:
+        """Restore the files and stop nothing: what serves by now was not started by us."""
+        cause = self.journal.data["cause"] or {"phase": self.journal.data["phase"], **_INTERRUPTED}
+        self.journal.enter("restore", direction="back", cause=cause)
+        with self.run.phase("restore") as phase:
+            put_back = files.restore(self.journal.data["files"])
+            self.run.changed = self.run.changed or bool(put_back)
+            phase.says = f"put back {', '.join(put_back)}" if put_back else "every file is as it was"
 
     def _put_back(self) -> None:
         with self.run.phase("restore") as phase:
@@ -224,16 +243,27 @@ class Transaction:
             self.run.warnings.append(f"The receipt of the old pair's new boot could not be saved ({error.strerror}).")
 
     def _failed(self, cause: t.Mapping[str, t.Any], why: str, error: RadianceError) -> RadianceError:
-        """The old pair is not back. The journal stays, so that the next run tries again."""
+        """The old pair is not back. The journal stays for the next run to try again; not where nothing ran before."""
         self.run.outcome = "failed"
         self.run.changed = True
-        self.run.by_hand = files.by_hand(self.journal.data["files"]) + self.manager.by_hand()
+        found = self.manager.current()
+        unrestored = files.by_hand(self.journal.data["files"])
         with contextlib.suppress(OSError, RadianceError):
             self._append(self._back_entry(cause, serving=False))
-        says = (
-            f"{why} THE SERVICE IS DOWN: the old pair did not come back either: {error.text.rstrip('.')}. "
-            f"The next run tries again; by hand: {' ; '.join(self.run.by_hand)}"
-        )
+        if self.old is None and found is None and not unrestored:
+            with contextlib.suppress(OSError):
+                self.journal.close()
+            says = (
+                f"{why} Nothing ran before the switch, and nothing runs now ({error.text.rstrip('.')}). Every file is "
+                "as it was, and nothing is left to finish."
+            )
+        else:
+            self.run.by_hand = self.manager.by_hand(found, unrestored)
+            left = "" if found is None else f" Process {found.pid} was left running: it may still come up."
+            says = (
+                f"{why} THE SERVICE IS DOWN: the old pair did not come back either: {error.text.rstrip('.')}.{left} "
+                f"The next run tries again; by hand: {' ; '.join(self.run.by_hand)}"
+            )
         self.run.says.append(says)
         return RadianceError(says, code=cause["code"])
 
@@ -313,3 +343,13 @@ def as_radiance_error(error: Exception) -> RadianceError:
     if isinstance(error, RadianceError):
         return error
     return RadianceError(f"{type(error).__name__}: {error}", code="unexpected")
+
+
+def _stopped(error: RadianceError) -> RadianceError:
+    """A boot that did not come up in time, told as what becomes of it: the way back ends it, nobody can wait for it."""
+    text = f"This boot was given up and stopped. {error.text}"
+    ledger = dict(error.result["ledger"])
+    if not ledger["ready"]:
+        # The reason of a ledger that is read while a boot loads ends in the advice to wait.
+        ledger["reason"] = {"code": "not_ready", "text": text}
+    return RadianceError(text, code=error.code, result={"ledger": ledger})

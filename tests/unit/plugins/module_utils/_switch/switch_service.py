@@ -125,12 +125,20 @@ class Service:
 
     def start_old(self) -> None:
         """Bring up the old pair without our help, as an operator would."""
-        with self.log.open("ab") as log:
-            child = subprocess.Popen(
-                [str(self.serve)], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-        self.pid_file.write_text(f"{child.pid}\n")
+        self.by_hand(str(self.serve), log_mode="ab")
         wait_until(lambda: "server: listening" in self.log.read_text())
+
+    def by_hand(self, *argv: str, log_mode: str = "wb") -> None:
+        """Start something as the service, with the log cut to nothing (``>``) or appended to (``>>``)."""
+        with self.log.open(log_mode) as log:
+            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        self.pid_file.write_text(f"{child.pid}\n")
+
+    def argv(self) -> list[str]:
+        """The command line of what runs now."""
+        found = running(str(self.pid_file), str(self.log))
+        assert found is not None
+        return found.argv
 
     def flags(self) -> dict[str, str] | None:
         """The command line of what runs now."""

@@ -394,6 +394,7 @@ def test_running_requests_refuse_the_switch_before_anything_is_stopped(service: 
     )
     assert (result["code"], result["outcome"], result["changed"]) == ("traffic_still_running", "unchanged", False)
     assert "1 request(s) were still running or waiting after 0.5 s" in result["msg"]
+    assert "drain_timeout (the role's endpoint_timeouts.drain)" in result["msg"]
     assert (service.pid(), service.env.read_text()) == (pid, env_text(OLD))
     # What before_drain took out of the gateway, after_ready gives back.
     assert told.exists()
@@ -471,14 +472,6 @@ def test_a_reused_pid_is_not_taken_for_the_service(service: Service) -> None:
     past = time.time() - 7 * 86400
     os.utime(service.pid_file, (past, past))
     assert service.run(NEW)["outcome"] == "switched"
-
-
-def test_a_folder_that_cannot_take_the_file_is_found_before_the_stop(service: Service) -> None:
-    pid = service.pid()
-    result = service.run(NEW, files=[{"dest": str(service.folder / "none" / "flash.env"), "content": "x"}])
-    assert result["code"] == "file_unusable"
-    assert str(service.folder / "none") in result["msg"]
-    assert service.pid() == pid
 
 
 def test_options_that_cannot_be_meant_are_refused(service: Service) -> None:
