@@ -54,7 +54,7 @@ ODDITIES: dict[str, tuple[float, str]] = {
     "no_pinned_snapshots": (0, "no pinned memory for the snapshots of the host tier"),
 }
 SERVING: dict[str, tuple[float, str]] = {
-    "lose_marker": (0, "answers leave their marker out"),
+    "lose_marker": (0, "answers leave the last of their markers out"),
     "foreign_marker": (0, "answers carry another request's marker"),
     "truncate_prompt": (0, "prompts are cut to this many tokens (0: half the context), and none is refused"),
     "null_timings": (0, "timings are null"),

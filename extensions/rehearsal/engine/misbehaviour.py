@@ -64,7 +64,7 @@ class Misbehaviour:
         if "garbage" in self._hits and garbage:
             return None
         if "lose_marker" in self._hits:
-            return []
+            return own[:-1]
         if "foreign_marker" in self._hits and own:
             return others or [_NEVER_ASKED]
         return own

@@ -56,6 +56,8 @@ def test_a_lost_marker(faulty: Any) -> None:
     engine = faulty("lose_marker")
     status, answer, _headers = ask(engine)
     assert (status, answer["right"], "MARK" in answer["choices"][0]["text"]) == (200, False, False)
+    two = engine.ask("POST", "/v1/completions", {"prompt": "HEAD-0000-0001 and TAIL-0000-0002", "max_tokens": 40})[1]
+    assert two["choices"][0]["text"].startswith("HEAD-0000-0001. ") and "TAIL" not in two["choices"][0]["text"]
 
 
 def test_a_foreign_marker(faulty: Any) -> None:
