@@ -66,11 +66,16 @@ def test_an_old_pair_that_a_person_brought_back_is_seen_at_once(
     assert service.run(OLD)["outcome"] == "unchanged"
 
 
-def test_an_old_pair_that_still_loads_is_followed_in_the_log_that_it_writes(service: Service) -> None:
+@pytest.mark.parametrize("grown", ["", "D still loading\n" * 2000])
+def test_an_old_pair_that_still_loads_is_followed_in_the_log_that_it_writes(service: Service, grown: str) -> None:
     old, _new = failed(service)
     service.world(load_speedup=30, stop_seconds=0)
-    service.by_hand(*old)
+    os.truncate(service.log, 0)
+    service.by_hand(*old, log_mode="ab")
     wait_until(lambda: "load:" in service.log.read_text())
+    with service.log.open("a") as handle:
+        handle.write(grown)
+    assert not service.serves()
     pid = service.pid()
     result = service.run(ready_timeout=15)
     assert (result["outcome"], result["failed"], service.pid()) == ("rolled_back", False, pid)
