@@ -38,6 +38,7 @@ REFUSALS: dict[str, tuple[float, str]] = {
 }
 BOOT: dict[str, tuple[float, str]] = {
     "settle_short": (60, "every card settles this many MiB under the floor, and serves"),
+    "one_card_short": (60, "the last card settles this many MiB under the floor, the others do not"),
     "never_ready": (0, "loads to 62 % and stays there"),
     "slow_boot": (10, "loads this many times slower"),
     "crash_after_table": (0, "dies (exit 70) right after the budget table"),

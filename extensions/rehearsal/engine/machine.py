@@ -87,8 +87,9 @@ class Machine:
         # The budget is that of the smallest card; a larger one keeps the difference.
         more = max(0, own - self.budgeted_free)
         free = self.split.unclaimed + more - from_mib(self.world.after_budget(card))
-        if "settle_short" in self.hits:
-            free = min(free, self.floor) - from_mib(self.hits.number("settle_short"))
+        for name, hit in (("settle_short", True), ("one_card_short", rank == self.tp - 1)):
+            if name in self.hits and hit:
+                free = min(free, self.floor) - from_mib(self.hits.number(name))
         return free
 
     @property

@@ -121,6 +121,15 @@ def test_faults_together(capfd: Any) -> None:
     assert any(re.search(r"^W\[0\] card 0 settled at 199\.19 MiB free against 209\.19 MiB", item) for item in lines)
 
 
+def test_one_card_of_two_settles_short(capfd: Any) -> None:
+    how, lines = boot(capfd, faults="one_card_short")
+    assert how == "up"
+    assert [item[:40] for item in lines if "settled at" in item] == [
+        "W[0] card 0 settled at 2.01 GiB free aga",
+        "W[1] card 1 settled at 149.19 MiB free a",
+    ]
+
+
 def test_visible_devices() -> None:
     world = World(card_totals_mib=[30000.0, 32624.0])
     assert world.seen_through(None) is world
