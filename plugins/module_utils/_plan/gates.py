@@ -228,7 +228,7 @@ def _pool_meets_contract(s: Situation) -> Finding | None:
     return Finding("pool_meets_contract", holds, says, source, False, worse)
 
 
-def _smaller_shapes(s: Situation, pool: int) -> str:
+def _smaller_shapes(s: Situation, pool: float) -> str:
     """What this pool does hold, each a request that the gates of the pool let pass; empty where it is nothing."""
     context = largest_context(s.figures, pool, s.shape)
     count = most_sequences(s.figures, pool, s.shape)
