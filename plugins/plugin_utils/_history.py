@@ -176,11 +176,7 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     for entry in record:
         if entry["id"] == to and _put_in_force(entry):
             return _return_to(_put_in_force(entry), entry)
-    choices = [
-        f"{entry['id']}  {entry['at']}  {entry['kind']:<11}  {_words.pair_words(_put_in_force(entry))}"
-        for entry in record
-        if _put_in_force(entry)
-    ]
+    choices = [_choice(entry) for entry in record if _put_in_force(entry)]
     raise RadianceError(
         "\n".join(
             [
@@ -190,6 +186,15 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
             ]
         ),
         code="nothing_to_return_to",
+    )
+
+
+def _choice(entry: Entry) -> str:
+    """A line that a person can choose, short enough for the column of the summary."""
+    to = _put_in_force(entry)
+    return (
+        f"{entry['id']} {entry['at']} {_words.pair(to)}, {_words.number(to.get('max_num_seqs'))} x "
+        f"{_words.number(to.get('max_model_len'))}, {to.get('kv_cache_dtype')}, depth {to.get('num_speculative_tokens')}"
     )
 
 
