@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import alive
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, referee, release
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, instant, seconds_since
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
@@ -157,6 +158,12 @@ class Transaction:
         with self.run.phase("receipt") as phase:
             ledger = t.cast("dict[str, t.Any]", self.run.ledger)
             self.run.receipt = phase.says = boots.save_receipt(self.state, ledger, self._text)
+            boot = self.journal.data["boot"]
+            if not alive(boot["pid"], boot["ticks"]):
+                raise RadianceError(
+                    f"Process {boot['pid']} listened and has ended since; its last words are in {self.manager.log}.",
+                    code="engine_exited",
+                )
 
     def keep(self) -> None:
         """The new pair stays: record it, give the gateway its service back, forget the way back."""

@@ -14,6 +14,7 @@ import sys
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots as switch_boots
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import (
     NEW,
     OLD,
@@ -147,6 +148,28 @@ def test_killed_at_any_act_of_a_roll_back_the_next_run_restores(tmp_path: pathli
     assert {pair for _outcome, pair in ends} == {"24000+5120"}
     assert {outcome for outcome, _pair in ends} == {"unchanged", "rolled_back"}
     assert len(ends) >= 20
+
+
+def test_an_engine_that_dies_after_listening_is_rolled_back(
+    tmp_path: pathlib.Path, boots: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Replayed(tmp_path, boots)
+    save = switch_boots.save_receipt
+
+    def saved_while_it_dies(*what: t.Any) -> str:
+        if service.pair() == "25844+5119":
+            os.kill(service.pid(), signal.SIGKILL)
+            wait_until(lambda: service.pair() is None)
+        return save(*what)
+
+    monkeypatch.setattr(switch_boots, "save_receipt", saved_while_it_dies)
+    try:
+        result = service.run(NEW)
+        assert result["outcome"] == "rolled_back"
+        assert "listened and has ended since" in result["msg"]
+        assert service.pair() == "24000+5120"
+    finally:
+        service.kill_all()
 
 
 def test_a_recovery_that_is_killed_as_well_is_recovered(tmp_path: pathlib.Path, boots: dict[str, str]) -> None:
