@@ -192,10 +192,9 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
 def _choice(entry: Entry) -> str:
     """A line that a person can choose, short enough for the column of the summary."""
     to = _put_in_force(entry)
-    return (
-        f"{entry['id']} {entry['at']} {_words.pair(to)}, {_words.number(to.get('max_num_seqs'))} x "
-        f"{_words.number(to.get('max_model_len'))}, {to.get('kv_cache_dtype')}, depth {to.get('num_speculative_tokens')}"
-    )
+    sequences, context = _words.number(to.get("max_num_seqs")), _words.number(to.get("max_model_len"))
+    shape = f"{sequences} x {context}, {to.get('kv_cache_dtype')}, depth {to.get('num_speculative_tokens')}"
+    return f"{entry['id']} {entry['at']} {_words.pair(to)}, {shape}"
 
 
 def _put_in_force(entry: Entry) -> dict[str, t.Any]:
