@@ -37,8 +37,10 @@ def _word(result: t.Mapping[str, t.Any], task: str, reached: bool) -> str:
         return "rolled_back"
     if outcome == "failed":
         return "not_serving"
-    ledger = result.get("ledger")
-    if isinstance(ledger, dict) and ledger.get("status") in ("absent", "incomplete", "refused") and not outcome:
+    # A log that is lost, cut or unknown says nothing of the service; a boot that ended or does not listen yet does.
+    ledger = result.get("ledger") or {}
+    reason = ledger.get("reason") or {}
+    if not outcome and (ledger.get("status") == "refused" or reason.get("code") == "not_ready"):
         return "not_serving"
     return "drift" if "drift" in task.lower() or result.get("code") == "drift" else "refused"
 
