@@ -98,7 +98,8 @@ class ProcessManager:
         environment["LC_ALL"] = "C"
         output = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            self._child = subprocess.Popen(
+            # A process that outlives the module.
+            self._child = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 self.start_argv,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
