@@ -120,10 +120,8 @@ def summary_report(content: t.Mapping[str, t.Any]) -> list[str]:
     rows = [[line["host"], line["word"], ""] for line in content["hosts"]]
     column = sum(max([len(row[n]) for row in rows], default=0) + 2 for n in range(2)) + 2
     for row, line in zip(_words.table(rows), content["hosts"], strict=True):
-        parts = [
-            part
-            for said in line["says"].split("\n")
-            for part in textwrap.wrap(said, 116 - column, break_long_words=False, break_on_hyphens=False)
-        ] or [""]
+        first, *rest = line["says"].split("\n")
+        # What stands on a line of its own is a choice or a command, to be copied as it is.
+        parts = [*textwrap.wrap(first, 116 - column, break_long_words=False, break_on_hyphens=False), *rest] or [""]
         lines += [(row.ljust(column) + parts[0]).rstrip(), *[" " * column + part for part in parts[1:]]]
     return lines

@@ -259,6 +259,13 @@ def test_the_summary_fits_a_screen() -> None:
 def test_a_refusal_of_several_lines_keeps_them() -> None:
     told = _summary.failure({"msg": "no such line:\n  one   thing\n\n  another\n"})
     assert told == {"word": "refused", "says": "no such line:\none thing\nanother"}
-    hosts = {"a": {"word": "refused", "says": told["says"], "services": []}}
+    command = "LC_ALL=C setsid sh -c '" + "a long command " * 12 + "' &"
+    hosts = {"a": {"word": "refused", "says": f"{told['says']}\n{command}", "services": []}}
     lines = _summary.summary_report(_summary.summary(["a"], hosts))
-    assert lines == ["outcome", "  a  refused  no such line:", "              one thing", "              another"]
+    assert lines == [
+        "outcome",
+        "  a  refused  no such line:",
+        "              one thing",
+        "              another",
+        f"              {command}",
+    ]
