@@ -94,18 +94,24 @@ run() {
     fi
 }
 
-mkdir -p "$LOGS"
-began=$SECONDS
-if ! set_up >"$LOGS/set-up.log" 2>&1 </dev/null; then
-    tail -n 60 "$LOGS/set-up.log"
-    echo "0 passed, 1 failed"
-    exit 1
-fi
-printf '%-16s %-8s %5d s\n' set-up 'done' $((SECONDS - began))
-for part in "${wanted[@]}"; do run "$part"; done
-printf 'in all %d s' $((SECONDS - began))
-if ((${#broken[@]})); then printf '; failed: %s' "${broken[*]}"; fi
-printf '\n%d passed, %d failed' "$passed" "$failed"
-if ((skipped)); then printf ', %d skipped' "$skipped"; fi
-printf '\n'
-((failed == 0))
+main() {
+    local began=$SECONDS part
+    mkdir -p "$LOGS"
+    if ! set_up >"$LOGS/set-up.log" 2>&1 </dev/null; then
+        tail -n 60 "$LOGS/set-up.log"
+        echo "0 passed, 1 failed"
+        return 1
+    fi
+    printf '%-16s %-8s %5d s\n' set-up 'done' $((SECONDS - began))
+    for part in "${wanted[@]}"; do run "$part"; done
+    printf 'in all %d s' $((SECONDS - began))
+    if ((${#broken[@]})); then printf '; failed: %s' "${broken[*]}"; fi
+    printf '\n%d passed, %d failed' "$passed" "$failed"
+    if ((skipped)); then printf ', %d skipped' "$skipped"; fi
+    printf '\n'
+    ((failed == 0))
+}
+
+# Read to its end before it begins, so that an edit of this file does not reach a run.
+main
+exit
