@@ -166,7 +166,14 @@ def paste(service: Service, message: str) -> None:
     """Run the commands at a message's end as a shell does that they are pasted into; it ends with nothing held."""
     commands = message.partition("by hand: ")[2]
     done = subprocess.run(
-        ["/bin/sh", "-i"], input=commands + "\n", cwd=service.folder, capture_output=True, text=True, timeout=60
+        ["/bin/sh", "-i"],
+        input=commands + "\n",
+        cwd=service.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        # Without a terminal of its own: a shell in the background would stop at asking for one.
+        start_new_session=True,
     )
     assert "not found" not in done.stderr and "yntax" not in done.stderr
 
