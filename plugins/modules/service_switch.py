@@ -170,7 +170,7 @@ attributes:
 notes:
   - A switch whose way back could start nothing is refused with V(no_way_back) before anything stops. It is one of a
     service that somebody started by hand, on a target without the files of O(start). Install those of the pair that
-    runs first. A call with O(expect.to) equal to what runs does that and restarts nothing.
+    runs first. A call whose O(expect) has as C(to) what runs does that and restarts nothing.
   - A pair that somebody brought back by hand after a failure is seen by the next call, and is not restarted.
   - A SIGKILL at any instant leaves the service on one of the two pairs, or stopped with a journal that the next call
     works off.
