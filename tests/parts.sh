@@ -149,7 +149,7 @@ part_types() {
     return $status
 }
 
-part_unit() { python -m pytest -q --durations=12 tests/unit; }
+part_unit() { python -m pytest -q -n 2 --durations=12 tests/unit; }
 
 # --------------------------------------------------------------------------------------------------- Ansible's own checks
 
@@ -194,11 +194,11 @@ part_sanity() {
     with_tree ansible-test sanity --python "$(venv_version .venv)" --color no
 }
 
-# What runs on targets, on every Python that a target may have; the part unit runs all the rest on one.
+# What runs on targets, on every other Python that a target may have; the part unit runs everything on this one.
 part_units() {
     local versions=()
     seed
-    mapfile -t versions < <(target_pythons)
+    mapfile -t versions < <(target_pythons | grep -vxF "$(venv_version .venv)")
     with_tree units_on "${versions[@]}"
 }
 units_on() {
@@ -256,7 +256,7 @@ next_environment() {
 
 part_next_unit() {
     next_environment || return
-    python -m pytest -q tests/unit
+    python -m pytest -q -n 2 tests/unit
 }
 
 part_next_sanity() {

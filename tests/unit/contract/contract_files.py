@@ -33,7 +33,7 @@ def module_strings(name: str) -> tuple[dict[str, Any], list[dict[str, Any]], dic
     module = importlib.import_module(f"{PACKAGE}.{name}")
     documentation = yaml.safe_load(module.DOCUMENTATION)
     for fragment in documentation.get("extends_documentation_fragment", []):
-        file, _, section = fragment.rpartition("kvfleet.radiance.")[2].partition(".")
+        file, _dot, section = fragment.rpartition("kvfleet.radiance.")[2].partition(".")
         fragments = importlib.import_module(f"{FRAGMENTS}.{file}").ModuleDocFragment
         for key, value in yaml.safe_load(getattr(fragments, section.upper() or "DOCUMENTATION")).items():
             documentation[key] = {**value, **documentation.get(key, {})}

@@ -183,7 +183,7 @@ def test_the_command_that_starts_a_service_gives_it_its_log_and_its_pid_file(exa
     command = _files.start_command(service, str(serve))
     subprocess.run(["sh", "-c", f"{command} wait"], check=True, timeout=30)
     # setsid may go on in a process of its own.
-    for _ in range(100):
+    for _try in range(100):
         if (folder / "x.log").exists() and (folder / "x.log").read_text():
             break
         time.sleep(0.1)

@@ -169,6 +169,7 @@ def paste(service: Service, message: str) -> None:
         ["/bin/sh", "-i"],
         input=commands + "\n",
         cwd=service.folder,
+        check=False,
         capture_output=True,
         text=True,
         timeout=60,
