@@ -254,6 +254,11 @@ class Transaction:
         self.run.outcome = "failed"
         self.run.changed = True
         found = self.manager.current()
+        if found is not None and error.code == "engine_refused":
+            # It has said why it ends and may not have ended yet: neither we nor a person must wait for it to come up.
+            with contextlib.suppress(RadianceError):
+                self.manager.stop(found.pid, found.started_ticks, self.request.stop_timeout)
+            found = self.manager.current()
         unrestored = files.by_hand(self.journal.data["files"])
         with contextlib.suppress(OSError, RadianceError):
             self._append(self._back_entry(cause, serving=False))
