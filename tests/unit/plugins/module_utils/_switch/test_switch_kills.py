@@ -31,6 +31,8 @@ with open("{folder}/" + name + ".boot") as boot:
     text = boot.read()
 sys.stderr.write(text)
 sys.stderr.flush()
+if "LINGER" in text:
+    signal.sigtimedwait([], 20)
 if "listening" not in text:
     sys.exit(1)
 signal.pause()
@@ -168,6 +170,20 @@ def test_an_engine_that_dies_after_listening_is_rolled_back(
         assert result["outcome"] == "rolled_back"
         assert "listened and has ended since" in result["msg"]
         assert service.pair() == "24000+5120"
+    finally:
+        service.kill_all()
+
+
+def test_a_refused_engine_that_is_slow_to_end_is_not_left_behind(tmp_path: pathlib.Path, boots: dict[str, str]) -> None:
+    refused = "I device: AQL backend, 1 device(s) [0:gfx1201]\nE no usable device\nLINGER\n"
+    service = Replayed(tmp_path, boots)
+    try:
+        for name in boots:
+            (tmp_path / f"{name}.boot").write_text(refused)
+        result = service.run(NEW)
+        assert result["outcome"] == "failed"
+        assert "was left running" not in result["msg"]
+        assert service.pair() is None
     finally:
         service.kill_all()
 
