@@ -24,7 +24,8 @@ EXTRA_PARTS=(mutations)
 # limit PART: the seconds after which it is ended
 limit() {
     case $1 in
-        unit | units | rehearsal | next-unit | mutations) echo 1200 ;;
+        units | mutations) echo 2400 ;;
+        unit | rehearsal | next-unit) echo 1200 ;;
         *) echo 900 ;;
     esac
 }
