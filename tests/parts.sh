@@ -69,10 +69,11 @@ set_up() {
     done
 }
 
-# the target Pythons that this machine has, of those that the collection supports
+# the target Pythons of this machine that the units are run on: the oldest that the collection supports, and one that
+# neither `unit` (the controller's own) nor `next-unit` (3.13) runs on
 target_pythons() {
     local version
-    for version in 3.9 3.10 3.11 3.12 3.13; do
+    for version in 3.9 3.12; do
         if [[ -x $PYTHONS/python$version ]]; then echo "$version"; fi
     done
 }
@@ -194,7 +195,7 @@ part_sanity() {
     with_tree ansible-test sanity --python "$(venv_version .venv)" --color no
 }
 
-# What runs on targets, on every other Python that a target may have; the part unit runs everything on this one.
+# What runs on targets, on other Pythons than the controller's; the part unit runs everything on that one.
 part_units() {
     local versions=()
     seed
