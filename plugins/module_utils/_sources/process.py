@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import time
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
@@ -14,6 +15,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 _PID = re.compile(r"^[1-9][0-9]{0,9}$")
 _SHORT_OPTION = re.compile(r"^-[A-Za-z]")
 _ENDED = (b"Z", b"X", b"x")
+_EXEC_SECONDS = 1.0
 
 
 class Process(t.NamedTuple):
@@ -42,8 +44,7 @@ def running(pid_file: str, log_path: str | None = None) -> Process | None:
         state, ticks = _stat(pid)
         if state in _ENDED:
             return None
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            raw = file.read()
+        raw = _command_line(pid)
         ours = log_path is None or _stderr_is(pid, log_path)
         if _stat(pid)[1] != ticks:
             return None
@@ -91,6 +92,18 @@ def _stat(pid: int) -> tuple[bytes, int]:
         # The name before them stands in brackets and may hold anything, brackets included.
         fields = file.read().rpartition(b")")[2].split()
     return fields[0], int(fields[19])
+
+
+def _command_line(pid: int) -> bytes:
+    """/proc/PID/cmdline. Between a program's exec and its first instruction the kernel shows none, so one that is
+    empty is waited for; it stays so for what has no command line (a kernel's own thread)."""
+    until = time.monotonic() + _EXEC_SECONDS
+    while True:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            raw = file.read()
+        if raw or _stat(pid)[0] in _ENDED or time.monotonic() > until:
+            return raw
+        time.sleep(0.005)
 
 
 def start_ticks(pid: int) -> int | None:

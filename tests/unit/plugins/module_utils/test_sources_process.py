@@ -55,6 +55,19 @@ def test_a_live_process(started: tuple[subprocess.Popen[bytes], str, str]) -> No
     assert again == found
 
 
+def test_a_process_is_seen_in_the_moment_that_its_program_is_loaded(tmp_path: pathlib.Path) -> None:
+    """The kernel shows no command line in it; about one look in fifteen falls into that moment."""
+    pid_file = tmp_path / "engine.pid"
+    for _start in range(200):
+        process = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
+        pid_file.write_text(f"{process.pid}\n")
+        found = running(str(pid_file))
+        process.kill()
+        process.wait()
+        assert found is not None
+        assert found.argv == ["sleep", "60"]
+
+
 def test_its_start_is_told_in_utc(started: tuple[subprocess.Popen[bytes], str, str]) -> None:
     _process, pid_file, _log = started
     found = running(pid_file)
