@@ -128,9 +128,17 @@ def _chunks(file: t.BinaryIO, offset: int) -> t.Iterator[tuple[int, bytes]]:
 
 
 def _read_boot(file: t.BinaryIO, start: int, end: int | None) -> str:
-    limit = LONGEST_BOOT if end is None else min(LONGEST_BOOT, end - start)
-    pieces: list[bytes] = []
     file.seek(start)
+    return boot_text(file, LONGEST_BOOT if end is None else min(LONGEST_BOOT, end - start))[0]
+
+
+def boot_text(file: t.BinaryIO, limit: int) -> tuple[str, bool]:
+    """The text from here to a listening line, to the end, or over ``limit`` bytes; of an overlong line the beginning.
+
+    Also whether that was to the end. A pipe will do: nothing behind the listening line is waited for.
+    """
+    pieces: list[bytes] = []
+    whole = False
     while limit > 0:
         piece = file.readline(min(_LONGEST_PIECE, limit))
         limit -= len(piece)
@@ -141,10 +149,11 @@ def _read_boot(file: t.BinaryIO, start: int, end: int | None) -> str:
             if piece.endswith(b"\n"):
                 pieces.append(b"\n")
         if not piece:
+            whole = True
             break
         if _LISTENING_MARK in pieces[-1] and any(is_listening(_read(part)) for part in pieces[-1].splitlines()):
             break
-    return b"".join(pieces).decode("utf-8", "replace")
+    return b"".join(pieces).decode("utf-8", "replace"), whole
 
 
 def _read(raw: bytes) -> Line:

@@ -1,0 +1,155 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Containers of podman and docker: how one stands, and what the boot that runs in it printed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import boots
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import read_line, split_lines
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command import read_until_listening, run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import flags_of
+
+RUNTIMES = ("podman", "docker")
+
+# What `ps` shows of an id. Both runtimes take any beginning of one for a name.
+_SHORT_ID = 12
+_TIME = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$")
+
+
+class Container(t.NamedTuple):
+    """``image`` is as the command line asked for it, by tag or by digest. ``pid`` is the host's number of its first
+    process, 0 where it does not run. ``restarts`` counts the runtime's own. ``argv`` is the command line inside, with
+    its secrets. Times are UTC, ISO 8601; ``finished_at`` is the end of an earlier run, or None."""
+
+    runtime: str
+    name: str
+    id: str
+    image: str
+    image_digest: str | None
+    log_driver: str
+    started_at: str
+    pid: int
+    restarts: int
+    argv: list[str]
+    finished_at: str | None
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """The engine's flags, as ``process.flags_of`` gives them: without secrets."""
+        return flags_of(self.argv)
+
+
+def inspect(runtime: str, name: str) -> Container | None:
+    """The container of this name, or of this id (12 digits at least); None where there is none.
+
+    Raises RadianceError ``runtime_unusable``, ``command_missing`` and ``command_stuck``.
+    """
+    done = run([runtime, "container", "inspect", "--", name])
+    if done.status:
+        if "no such container" in done.err.lower():
+            return None
+        raise RadianceError(
+            f"{runtime} does not tell of the container {name!r}: {_error(done.err) or f'status {done.status}'}. "
+            f"Run as the user whose {runtime} has the container, which is root with become.",
+            code="runtime_unusable",
+        )
+    try:
+        told = json.loads(done.out)[0]
+        container = parse_container(runtime, told)
+        image_id = str(told["Image"])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RadianceError(
+            f"{runtime} tells of the container {name!r} in a form that is not known here ({error!r}). "
+            "Read the log of the engine as a file.",
+            code="runtime_unusable",
+        ) from error
+    if name != container.name and not (len(name) >= _SHORT_ID and container.id.startswith(name)):
+        return None
+    if container.image_digest is None:
+        container = container._replace(image_digest=_digest_of(runtime, image_id))
+    return container
+
+
+def parse_container(runtime: str, told: t.Mapping[str, t.Any]) -> Container:
+    """One item of ``container inspect``. ``image_digest`` is None for docker, which tells it of an image only.
+
+    Raises what looking into another shape raises.
+    """
+    state = told["State"]
+    runs = bool(state["Running"] or state.get("Paused"))
+    return Container(
+        runtime=runtime,
+        name=told["Name"].lstrip("/"),
+        id=told["Id"],
+        image=told["Config"]["Image"],
+        image_digest=told.get("ImageDigest") or None,
+        log_driver=told["HostConfig"]["LogConfig"]["Type"],
+        started_at=utc(state["StartedAt"]) or "",
+        pid=int(state["Pid"]) if runs else 0,
+        restarts=int(told.get("RestartCount") or 0),
+        argv=[str(word) for word in (told["Path"], *(told["Args"] or ()))],
+        finished_at=utc(state["FinishedAt"], digits=9),
+    )
+
+
+def read_boot(container: Container) -> tuple[str, dict[str, t.Any]]:
+    """What the boot that runs now printed, up to its listening line, and ``{boots_seen, boot}`` of it.
+
+    Raises RadianceError ``log_unreadable``, ``command_missing`` and ``command_stuck``.
+    """
+    quiet = ["--log-level=error"] if container.runtime == "podman" else []  # its warnings are not the engine's
+    # The log of a container that was started again holds its earlier runs too.
+    since = ["--since", container.finished_at] if container.finished_at else []
+    text, status = read_until_listening([container.runtime, *quiet, "logs", *since, container.id])
+    if status:
+        raise RadianceError(
+            f"{container.runtime} cannot read the log of the container {container.name}, which has the log driver "
+            f"{container.log_driver}: {_error(text) or f'status {status}'}. Start it with --log-driver journald or "
+            "k8s-file, or read the journal of its unit (source: journald).",
+            code="log_unreadable",
+        )
+    found = boots.select([read_line(raw) for raw in split_lines(text)], -1, bounded=True)
+    return text, {"boots_seen": found.seen, "boot": found.number}
+
+
+def names(runtime: str) -> list[str]:
+    """The names of all containers, those that do not run included. Raises RadianceError as ``inspect`` does."""
+    done = run([runtime, "ps", "--all", "--format", "{{.Names}}"])
+    return sorted(done.out.split()) if not done.status else []
+
+
+def utc(text: str, digits: int = 2) -> str | None:
+    """A runtime's time in UTC with so many digits of the second; None for the year 1, which means never."""
+    found = _TIME.match(text)
+    if found is None or text.startswith("0001-"):
+        return None
+    whole, fraction, sign, hours, minutes = found.groups()
+    time = datetime.datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S")
+    if sign:
+        offset = datetime.timedelta(hours=int(hours), minutes=int(minutes))
+        time += -offset if sign == "+" else offset
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{(fraction or '').ljust(9, '0')[:digits]}Z"
+
+
+def _digest_of(runtime: str, image: str) -> str | None:
+    """docker: the digest that the image has in its registry; one that was built here has none."""
+    done = run([runtime, "image", "inspect", "--format", "{{json .RepoDigests}}", "--", image])
+    try:
+        digests = json.loads(done.out) if not done.status else None
+    except ValueError:
+        return None
+    first = digests[0] if isinstance(digests, list) and digests else ""
+    return first.partition("@")[2] or None if isinstance(first, str) else None
+
+
+def _error(text: str) -> str:
+    """The runtime's own words: its last line, without the full stop."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("Error")] or lines
+    return errors[-1][:500].rstrip(".") if errors else ""
