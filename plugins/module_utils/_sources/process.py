@@ -41,13 +41,8 @@ def running(pid_file: str, log_path: str | None = None) -> Process | None:
     if pid is None:
         return None
     try:
-        state, ticks = _stat(pid)
-        if state in _ENDED:
-            return None
-        raw = _command_line(pid)
-        ours = log_path is None or _stderr_is(pid, log_path)
-        if _stat(pid)[1] != ticks:
-            return None
+        found = of(pid)
+        return found if found is not None and (log_path is None or _stderr_is(pid, log_path)) else None
     except (FileNotFoundError, ProcessLookupError):
         return None
     except OSError as error:
@@ -56,8 +51,21 @@ def running(pid_file: str, log_path: str | None = None) -> Process | None:
             "Run as the user of the service, or with become.",
             code="process_unreadable",
         ) from error
+
+
+def of(pid: int) -> Process | None:
+    """The process with this number; None when there is none, when it has ended, and for a thread of the kernel."""
+    try:
+        state, ticks = _stat(pid)
+        if state in _ENDED:
+            return None
+        raw = _command_line(pid)
+        if _stat(pid)[1] != ticks:
+            return None
+    except (FileNotFoundError, ProcessLookupError):
+        return None
     argv = [part.decode("utf-8", "replace") for part in raw.split(b"\0")[:-1]]
-    if not argv or not ours:
+    if not argv:
         return None
     started = datetime.datetime.fromtimestamp(began(ticks), tz=datetime.timezone.utc)
     started_at = started.strftime("%Y-%m-%dT%H:%M:%S.") + f"{started.microsecond // 10000:02d}Z"
