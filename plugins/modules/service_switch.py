@@ -29,32 +29,46 @@ options:
     description:
       - What starts and stops the service.
       - V(process) is a plain process with a pid file, in a session of its own, its output appended to a log.
+      - V(systemd) is a unit of the system. The task needs become.
+      - V(systemd_user) is a unit of the user that the task runs as, who lingers (C(loginctl enable-linger)).
     type: str
-    choices: [process]
+    choices: [process, systemd, systemd_user]
     default: process
+  unit:
+    description:
+      - Unit of a service that systemd manages. It is the name of the service with C(.service) where this is left out.
+    type: str
   start:
     description:
       - The program that starts the service, as an argv list. It is not run through a shell.
-      - Its process has to become the engine (C(exec)), because its pid is taken for the engine's.
+      - For O(manager=process) it is required. Its process has to become the engine (C(exec)), because its pid is taken
+        for the engine's.
+      - For a unit its first item is the program that C(ExecStart) has to run. A unit that runs another one is refused,
+        since the files of the switch would not matter to it.
     type: list
     elements: str
-    required: true
+    default: []
   pid_file:
     description:
-      - File on the target that holds the pid of the service.
+      - File on the target that holds the pid of the service. Required for O(manager=process).
     type: path
-    required: true
   source:
     description:
       - Where the boot log is read.
+      - A plain process has a V(file). Of a unit it is the log of the container O(name) in V(podman) or V(docker), or
+        what the unit wrote to V(journald). Left out it is V(file) for a process, and V(podman) for a unit.
+      - While a unit boots its journal is followed, since a container that the engine's refusal ended may have been
+        removed with its log.
     type: str
-    choices: [file]
-    default: file
+    choices: [file, podman, docker, journald]
+  name:
+    description:
+      - Name of the unit's container. It is the name of the service where this is left out.
+    type: str
   path:
     description:
-      - The boot log on the target.
+      - The boot log on the target. Required for O(manager=process).
     type: path
-    required: true
   cards:
     description:
       - Numbers of the cards that the service uses. Two services that share one cannot be switched at the same time.
@@ -119,7 +133,7 @@ options:
     default: 60
   stop_timeout:
     description:
-      - Seconds between SIGTERM and SIGKILL.
+      - Seconds between SIGTERM and SIGKILL. For a unit, between C(systemctl stop) and SIGKILL.
     type: float
     default: 60
   release_timeout:
@@ -210,6 +224,19 @@ EXAMPLES = r"""
     pid_file: /srv/radiance/engine.pid
     path: /srv/radiance/engine.log
     state_dir: /srv/radiance/.kvfleet
+
+- name: Switch a service that a unit of the system runs in podman
+  kvfleet.radiance.service_switch:
+    service: flashnext
+    manager: systemd
+    start: [/srv/radiance/scripts/serve-flashnext.sh]
+    endpoint: http://127.0.0.1:8000
+    state_dir: /srv/radiance/.kvfleet
+    fingerprint: "{{ plan.fingerprint }}"
+    expect:
+      to: "{{ plan.to }}"
+      predictions: "{{ plan.predictions }}"
+  become: true
 """
 
 RETURN = r"""
@@ -234,9 +261,11 @@ code:
       V(file_unusable), V(disk_full), V(state_dir_unusable), V(journal_unreadable), V(switch_locked),
       V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
       V(start_unusable), V(no_way_back), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable),
-      V(traffic_still_running) and V(hook_failed).
+      V(traffic_still_running), V(hook_failed), V(systemd_unreachable), V(runtime_unusable), V(command_missing) and
+      V(command_stuck).
     - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),
-      V(engine_exited), V(never_ready), V(referee_refused), V(log_unreadable), V(interrupted) and V(unexpected).
+      V(engine_exited), V(never_ready), V(referee_refused), V(log_unreadable), V(journal_unreadable), V(interrupted)
+      and V(unexpected).
     - V(interrupted) with the outcome V(failed) is a module that is gone, or that was lost from sight.
   returned: failure
   type: str
@@ -327,11 +356,13 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "service": {"type": "str", "required": True},
-            "manager": {"type": "str", "choices": ["process"], "default": "process"},
-            "start": {"type": "list", "elements": "str", "required": True},
-            "pid_file": {"type": "path", "required": True},
-            "source": {"type": "str", "choices": ["file"], "default": "file"},
-            "path": {"type": "path", "required": True},
+            "manager": {"type": "str", "choices": ["process", "systemd", "systemd_user"], "default": "process"},
+            "unit": {"type": "str"},
+            "start": {"type": "list", "elements": "str", "default": []},
+            "pid_file": {"type": "path"},
+            "source": {"type": "str", "choices": ["file", "podman", "docker", "journald"]},
+            "name": {"type": "str"},
+            "path": {"type": "path"},
             "cards": {"type": "list", "elements": "int", "default": []},
             "files": {
                 "type": "list",
@@ -355,6 +386,7 @@ def main() -> None:
             "after_ready": {"type": "list", "elements": "str", "default": []},
             "state_dir": {"type": "path", "required": True},
         },
+        required_if=[("manager", "process", ["start", "pid_file", "path"])],
         supports_check_mode=True,
     )
     try:

@@ -13,13 +13,12 @@ Shape of ``journal.json``::
     direction: forward | back
     phase: precheck | drain | stop | release | swap | start | ready | referee | receipt | keep
            (back: restore | start | ready | keep)
-    start: [argv], pid_file, log
+    manager: what describes it, see managers.py
     expect: {to, predictions, attempt, host, flags}
     old: {pid, ticks, to} or null    the process that ran before, null when none did
     before: the old boot's ledger, or null
     files: [{dest, existed, mode, uid, gid, backup, staged}]
-    boot: {offset, inode, pid, ticks} or null     the boot that this direction started; `bounded: false` beside them
-        where text of an earlier boot may stand after the offset
+    boot: {pid, ticks, ...} or null               the boot that this direction started; the manager says what else
     stopped: {clock, boot_id, wall} or null       when the stop signal was about to go out
     held: the old process's grip on the cards, see release.py
     cause: {phase, code, says} or null    why it goes back
@@ -48,9 +47,7 @@ _FIELDS: t.Mapping[str, tuple[type, ...]] = {
     "at": (str,),
     "direction": (str,),
     "phase": (str,),
-    "start": (list,),
-    "pid_file": (str,),
-    "log": (str,),
+    "manager": (dict,),
     "expect": (dict,),
     "old": (dict, _NULL),
     "before": (dict, _NULL),

@@ -10,10 +10,11 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, alive
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, referee
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
@@ -53,8 +54,8 @@ def _aim(request: Request, journal: Journal, serving: _Serving | None) -> str:
     return "switched" if data["phase"] in _STARTED and lives else "rolled_back"
 
 
-def _manager(journal: Journal) -> ProcessManager:
-    return ProcessManager(journal.data["start"], journal.data["pid_file"], journal.data["log"])
+def _manager(journal: Journal) -> Manager:
+    return manager_of(journal.data["manager"])
 
 
 def _serving(request: Request, journal: Journal) -> _Serving | None:
@@ -69,8 +70,8 @@ def _serving(request: Request, journal: Journal) -> _Serving | None:
     if found is None or data["phase"] in _NOTHING_STOPPED:
         return None
     back, started = data["direction"] == "back", data["phase"] in _STARTED
-    known = [(row["pid"], row["ticks"]) for row in (data["old"], data["boot"]) if row is not None]
-    ours = (found.pid, found.started_ticks) in known
+    is_old = data["old"] is not None and (data["old"]["pid"], data["old"]["ticks"]) == (found.pid, found.started_ticks)
+    ours = is_old or (data["boot"] is not None and manager.owns(data["boot"], found))
     if ours and not (back and started):
         return None
     # What a way back of ours started from the old files is the old pair, whatever its command line states.
@@ -83,16 +84,16 @@ def _serving(request: Request, journal: Journal) -> _Serving | None:
     return _Serving(found, "old" if old else "new" if new and not back else "other")
 
 
-def _refuse_beside(request: Request, manager: ProcessManager) -> None:
+def _refuse_beside(request: Request, manager: Manager) -> None:
     """Refuse to start an engine beside one that runs without our pid file or log."""
     stranger = manager.stranger()
     if stranger is not None:
         raise RadianceError(f"{stranger}. The switch before is not finished yet.", code="foreign_process")
     if request.endpoint is not None and drain.healthy(request.endpoint)[0]:
         raise RadianceError(
-            f"The pid file {manager.pid_file} names no live process, yet {request.endpoint} answers: somebody started "
-            "the service without that file, or another service has the port. Nothing was changed, and the switch "
-            "before is not finished yet. Write its pid into the pid file, or stop it.",
+            f"{manager.nothing_runs()}, yet {request.endpoint} answers: somebody started the service in another way, "
+            "or another service has the port. Nothing was changed, and the switch before is not finished yet. "
+            f"{manager.to_be_found()}, or stop it.",
             code="port_taken",
         )
 
@@ -126,7 +127,7 @@ def _let_be(transaction: Transaction, serving: _Serving) -> str:
     run, process = transaction.run, serving.process
     pair = referee.pair_text(referee.state_of(process.flags))
     transaction.put_back_files()
-    ledger = boots.running_ledger(transaction.manager)
+    ledger = transaction.manager.ledger()
     if serving.pair == "old":
         run.restored = ledger
         transaction.rolled_back()
@@ -144,7 +145,7 @@ def _forward(transaction: Transaction) -> str:
     found = transaction.manager.current()
     if found is not None and transaction.journal.data["phase"] not in _STARTED:
         transaction.swap()  # somebody else started the new pair before we came to it
-        boot = boots.boot_position(transaction.manager.log, None, found)
+        boot = transaction.manager.boot_of(found, None)
         transaction.journal.enter("ready", boot=boot)
     _adopt(transaction)
     try:
@@ -175,9 +176,9 @@ def _adopt(transaction: Transaction) -> None:
     journal = transaction.journal
     boot = journal.data["boot"]
     found = transaction.manager.current()
-    if found is None or (boot is not None and boot["pid"] is not None and alive(boot["pid"], boot["ticks"])):
+    if found is None or (boot is not None and transaction.manager.lives(boot)):
         return
-    journal.enter(journal.data["phase"], boot=boots.boot_position(transaction.manager.log, boot, found))
+    journal.enter(journal.data["phase"], boot=transaction.manager.boot_of(found, boot))
 
 
 def _raise_if_down(transaction: Transaction, error: RadianceError) -> None:

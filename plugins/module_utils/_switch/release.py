@@ -37,7 +37,11 @@ def used_mib(sysfs: str = SYSFS) -> int | None:
 
 
 def opens_a_card(pid: int) -> bool:
-    """Whether the process has a compute or render device open."""
+    """Whether the process, or one that it began (a container's first process is its init), has a card's device open."""
+    return _has_open(pid) or any(opens_a_card(child) for child in _children(pid))
+
+
+def _has_open(pid: int) -> bool:
     folder = f"/proc/{pid}/fd"
     try:
         for name in os.listdir(folder):
@@ -46,6 +50,17 @@ def opens_a_card(pid: int) -> bool:
     except OSError:
         return False
     return False
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        try:
+            with open(path, encoding="ascii") as handle:
+                found += [int(word) for word in handle.read().split()]
+        except OSError:
+            continue
+    return found
 
 
 def held_by(pid: int, ledger: t.Mapping[str, t.Any] | None) -> dict[str, t.Any]:

@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.container import RUNTIMES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.referee import OPTIONS
 
@@ -22,12 +23,10 @@ _EXPECT = ("to", "predictions", "attempt", "host", "flags")
 
 
 class Request(t.NamedTuple):
-    """The options of the module, read. Times in seconds, paths absolute on the target."""
+    """The options of the module, read. Times in seconds, paths absolute on the target, ``manager`` described."""
 
     service: str
-    start: list[str]
-    pid_file: str
-    log: str
+    manager: dict[str, t.Any]
     cards: list[int]
     files: list[files.Wanted]
     endpoint: str | None
@@ -60,13 +59,8 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
             "a letter or digit first.",
             code="option_unusable",
         )
-    for name in ("pid_file", "path", "state_dir"):
-        if not str(options[name]).startswith("/"):
-            raise RadianceError(
-                f"{name} {options[name]!r} is not an absolute path on the target.", code="option_unusable"
-            )
-    if not options["start"] or not options["start"][0].startswith("/"):
-        raise RadianceError("start needs a program by its absolute path as its first item.", code="option_unusable")
+    if not str(options["state_dir"]).startswith("/"):
+        raise _not_absolute("state_dir", options["state_dir"])
     for name in TIMEOUTS:
         if options[name] < 0:
             raise RadianceError(f"{name} is {options[name]}; seconds are 0 or more.", code="option_unusable")
@@ -78,9 +72,7 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
         )
     return Request(
         service=service,
-        start=list(options["start"]),
-        pid_file=options["pid_file"],
-        log=options["path"],
+        manager=_read_manager(service, options),
         cards=list(options.get("cards") or []),
         files=[files.wanted(entry) for entry in options.get("files") or []],
         endpoint=options.get("endpoint"),
@@ -95,6 +87,39 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
         after_ready=list(options.get("after_ready") or []),
         state_dir=options["state_dir"],
     )
+
+
+def _read_manager(service: str, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What describes the manager, with only the options that it takes."""
+    start = list(options.get("start") or [])
+    if options["manager"] == "process" and not start or start and not start[0].startswith("/"):
+        raise RadianceError("start needs a program by its absolute path as its first item.", code="option_unusable")
+    if options["manager"] == "process":
+        for name in ("pid_file", "path"):
+            if not str(options[name]).startswith("/"):
+                raise _not_absolute(name, options[name])
+        if options["source"] not in (None, "file"):
+            raise RadianceError(
+                f"The log of a plain process is a file; source is {options['source']}.", code="option_unusable"
+            )
+        return {"kind": "process", "start": start, "pid_file": options["pid_file"], "log": options["path"]}
+    source = options["source"] or "podman"
+    if source not in (*RUNTIMES, "journald"):
+        raise RadianceError(
+            f"A unit's engine is read from podman, docker or journald; source is {source}.", code="option_unusable"
+        )
+    return {
+        "kind": "systemd",
+        "unit": options.get("unit") or f"{service}.service",
+        "scope": "user" if options["manager"] == "systemd_user" else "system",
+        "source": source,
+        "name": options.get("name") or service,
+        "runs": start[0] if start else None,
+    }
+
+
+def _not_absolute(name: str, value: t.Any) -> RadianceError:
+    return RadianceError(f"{name} {value!r} is not an absolute path on the target.", code="option_unusable")
 
 
 def _read_expect(expect: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -13,7 +13,6 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
-    boots,
     drain,
     files,
     recovery,
@@ -21,7 +20,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     way_back,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress, State, locked
@@ -67,9 +67,7 @@ def _work(request: Request, state: State, run: Run) -> None:
         return
     journal = Journal.begin(
         state,
-        start=request.start,
-        pid_file=request.pid_file,
-        log=request.log,
+        manager=request.manager,
         expect=request.expect,
         old=found.old,
         before=run.before,
@@ -106,11 +104,12 @@ def _preview(request: Request, state: State, run: Run) -> None:
         run.changed = bool(found.changes)
         run.says.append(_unchanged_says(request, found.changes))
         return
+    manager = manager_of(request.manager)
     if found.old is not None:
         if request.before_drain:
             run.acted(request.before_drain)
-        run.acted(["kill", "-TERM", str(found.old["pid"])])
-    run.acted(request.start)
+        run.acted(manager.stop_argv(found.old["pid"]))
+    run.acted(manager.start_argv)
     if request.after_ready:
         run.acted(request.after_ready)
     run.outcome, run.changed = "switched", True
@@ -128,13 +127,13 @@ class _Found(t.NamedTuple):
 def _precheck(request: Request, state: State, run: Run) -> _Found:
     """Everything that can be refused before anything is stopped. Changes nothing."""
     expect = t.cast("dict[str, t.Any]", request.expect)
-    manager = ProcessManager(request.start, request.pid_file, request.log)
+    manager = manager_of(request.manager)
     with run.phase("precheck") as phase:
         stranger = manager.stranger()
         if stranger is not None:
             raise RadianceError(f"{stranger}. Nothing was changed.", code="foreign_process")
         process = manager.current()
-        ledger = boots.running_ledger(manager) if process is not None else None
+        ledger = manager.ledger() if process is not None else None
         run.before = run.ledger = ledger
         _check_fingerprint(request, run, ledger)
         changes = files.compare(request.files)
@@ -142,7 +141,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         files.check_writable(changes)
         if process is None:
             phase.says = "nothing runs"
-            _check_port(request)
+            _check_port(request, manager)
             different = ["nothing runs"]
         else:
             different = referee.differences(expect["to"], process.flags)
@@ -157,7 +156,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
             raise RadianceError(f"{problem}. Nothing was changed.", code="start_unusable")
         if process is not None:
             way_back.check(manager, changes, referee.pair_text(referee.state_of(process.flags)))
-        for path, what in ((state.journal, "state_dir"), (request.log, "path"), (request.pid_file, "pid_file")):
+        for path, what in [(state.journal, "state_dir"), *manager.writes()]:
             files.check_room(path, what)
         if request.drain_timeout and request.api_key_file:
             drain.read_key(request.api_key_file)
@@ -183,11 +182,11 @@ def _check_fingerprint(request: Request, run: Run, ledger: t.Mapping[str, t.Any]
     )
 
 
-def _check_port(request: Request) -> None:
+def _check_port(request: Request, manager: Manager) -> None:
     if request.endpoint is not None and drain.healthy(request.endpoint)[0]:
         raise RadianceError(
-            f"The pid file {request.pid_file} names no live process, yet {request.endpoint} answers: another service "
-            "has the port. Nothing was changed. Stop it, or correct endpoint or pid_file.",
+            f"{manager.nothing_runs()}, yet {request.endpoint} answers: another service has the port. Nothing was "
+            f"changed. {manager.to_be_found()}, stop it, or correct endpoint.",
             code="port_taken",
         )
 

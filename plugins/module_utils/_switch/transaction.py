@@ -14,10 +14,9 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import alive
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, referee, release
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, instant, seconds_since
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
@@ -34,7 +33,7 @@ class Transaction:
         self.run = run
         self.journal = journal
         data = journal.data
-        self.manager = ProcessManager(data["start"], data["pid_file"], data["log"])
+        self.manager = manager_of(data["manager"])
         self.old: dict[str, t.Any] | None = data["old"]
         self.expect: dict[str, t.Any] = data["expect"]
         self._text = ""
@@ -93,7 +92,7 @@ class Transaction:
                 phase.says = "nothing runs"
                 return
             self.run.changed = True
-            self.run.acted(["kill", "-TERM", str(self.old["pid"])])
+            self.run.acted(self.manager.stop_argv(self.old["pid"]))
             phase.says = self.manager.stop(self.old["pid"], self.old["ticks"], self.request.stop_timeout)
 
     def release(self) -> None:
@@ -113,14 +112,14 @@ class Transaction:
 
     def start(self) -> None:
         """Start whatever the files now say, in either direction."""
-        position = self.manager.log_position()
-        self.journal.enter("start", boot={**position, "pid": None, "ticks": None})
+        boot = self.manager.next_boot()
+        self.journal.enter("start", boot=boot)
         with self.run.phase("start") as phase:
             self.run.acted(self.manager.start_argv)
-            pid, ticks = self.manager.start()
+            boot = self.manager.start(boot)
             self.run.changed = True
-            phase.says = f"process {pid}"
-        self.journal.enter("ready", boot={**position, "pid": pid, "ticks": ticks})
+            phase.says = f"process {boot['pid']}"
+        self.journal.enter("ready", boot=boot)
 
     def ready(self) -> None:
         """Follow the new boot until it serves."""
@@ -159,9 +158,9 @@ class Transaction:
             ledger = t.cast("dict[str, t.Any]", self.run.ledger)
             self.run.receipt = phase.says = boots.save_receipt(self.state, ledger, self._text)
             boot = self.journal.data["boot"]
-            if not alive(boot["pid"], boot["ticks"]):
+            if not self.manager.lives(boot):
                 raise RadianceError(
-                    f"Process {boot['pid']} listened and has ended since; its last words are in {self.manager.log}.",
+                    f"Process {boot['pid']} listened and has ended since; its last words are in its log.",
                     code="engine_exited",
                 )
 
@@ -232,7 +231,7 @@ class Transaction:
             found = self.manager.current()
             ended = ""
             if found is not None:
-                self.run.acted(["kill", "-TERM", str(found.pid)])
+                self.run.acted(self.manager.stop_argv(found.pid))
                 ended = self.manager.stop(found.pid, found.started_ticks, self.request.stop_timeout) + "; "
             put_back = files.restore(self.journal.data["files"])
             self.run.changed = True
@@ -290,6 +289,10 @@ class Transaction:
             endpoint=self.request.endpoint,
         )
         self.run.downtime_seconds = seconds_since(self.journal.data["stopped"])
+        serving = self.manager.current()
+        if serving is not None:
+            # The engine's own process, which a manager may not know yet at the start.
+            self.journal.data["boot"].update(pid=serving.pid, ticks=serving.started_ticks)
         return found
 
     def _downtime(self) -> str:

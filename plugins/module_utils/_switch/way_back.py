@@ -15,14 +15,14 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 
 _LONGEST_SCRIPT = 256 * 1024
 
 
-def check(manager: ProcessManager, changes: t.Sequence[files.Change], runs: str) -> None:
+def check(manager: Manager, changes: t.Sequence[files.Change], runs: str) -> None:
     """Raise RadianceError ``no_way_back`` where `start` could not bring the old pair back. ``runs``: its name."""
-    lost = _lost(manager.start_argv, changes)
+    lost = _lost(manager.program(), changes)
     gone = manager.no_program()
     if lost:
         why = f"{', '.join(lost)} {'is' if len(lost) == 1 else 'are'} not on the target yet, and start needs it"

@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import alive, start_ticks
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, journal, release
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.log_text import LogText
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress, State
 
@@ -28,7 +29,7 @@ def state_fixture(tmp_path: pathlib.Path) -> State:
 
 
 def test_a_journal_is_on_the_disk_before_its_phase_begins(state: State) -> None:
-    begun = journal.Journal.begin(state, start=["/srv/serve.sh"], pid_file="/p", log="/l", expect={"to": {}})
+    begun = journal.Journal.begin(state, manager={"kind": "process"}, expect={"to": {}})
     begun.enter("drain")
     read = journal.Journal.load(state)
     assert read is not None
@@ -109,7 +110,7 @@ def test_load_lines_become_a_percentage() -> None:
 def test_a_boot_is_read_piece_by_piece(tmp_path: pathlib.Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"older boot\n")
-    text = boots.BootText(str(log), 11)
+    text = LogText(str(log), 11)
     assert (text.poll(), text.lines(), text.all()) == (False, "", "")
     with log.open("ab") as handle:
         handle.write("I vocab: é".encode()[:-1])

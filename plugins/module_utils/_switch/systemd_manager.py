@@ -1,0 +1,293 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A service that is a unit of systemd, of the system or of a user, with its engine in a container or without one.
+
+The unit's own state is not enough: where somebody kills the client of a container runtime the unit has failed while
+the container goes on serving and holds the cards. So *runs* is what the runtime and the process list say.
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import time
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container as containers
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import (
+    KILL_WAIT,
+    Boot,
+    BootText,
+    Ledger,
+    Manager,
+    held_by_the_kernel,
+    send,
+    wait_until,
+)
+
+_POLL = 0.3
+# A queued start waits for other units of the machine: its network, its disks.
+_START_WAIT = 120.0
+# How far the runtime's own log may be behind the journal.
+_SAME_LINE = 5.0
+_UP = ("active", "activating", "reloading", "deactivating", "refreshing")
+
+
+class SystemdManager(Manager):
+    """A boot is ``{before, invocation, pid, ticks}``: the unit's invocation before the start, and that of the boot.
+
+    ``source`` says where the engine's text is: ``journald``, or the runtime that has a container called ``name``.
+    ``runs`` is the program that the unit has to start, where the caller knows it.
+    """
+
+    def __init__(self, unit: str, scope: str, source: str, name: str, runs: str | None) -> None:
+        self.unit = unit
+        self.scope = scope
+        self.source = source
+        self.name = name
+        self.runs = runs
+        self.described = {
+            "kind": "systemd",
+            "unit": unit,
+            "scope": scope,
+            "source": source,
+            "name": name,
+            "runs": runs,
+        }
+        self.start_argv = self._systemctl("start")
+
+    def _systemctl(self, verb: str) -> list[str]:
+        """The command as a person writes it."""
+        return ["systemctl", *(["--user"] if self.scope == "user" else []), verb, self.unit]
+
+    def _state(self) -> units.Unit:
+        return units.show(self.unit, self.scope)
+
+    def _container(self) -> process.Process | None:
+        if self.source not in containers.RUNTIMES:
+            return None
+        found = containers.inspect(self.source, self.name)
+        ticks = process.start_ticks(found.pid) if found is not None and found.pid else None
+        if found is None or ticks is None:
+            return None
+        return process.Process(found.pid, found.argv, found.started_at, ticks, found.flags)
+
+    def current(self) -> process.Process | None:
+        """The container's first process; before there is one, or without a container, the unit's main process."""
+        found = self._container()
+        if found is not None:
+            return found
+        state = self._state()
+        return process.of(state.main_pid) if state.main_pid and state.active_state in _UP else None
+
+    def nothing_runs(self) -> str:
+        """What shows that nothing runs."""
+        return f"The unit {self.unit} runs nothing"
+
+    def to_be_found(self) -> str:
+        """What makes an engine ours."""
+        return f"Start it by {shlex.join(self.start_argv)}"
+
+    def stranger(self) -> str | None:
+        """A sentence when the unit is up and its container is not there."""
+        if self.source not in containers.RUNTIMES or self._container() is not None:
+            return None
+        if self._state().active_state not in _UP:
+            return None
+        return (
+            f"The unit {self.unit} is up, and {self.source} of this user has no running container called {self.name}. "
+            "Wait until it has one, or correct `container`"
+        )
+
+    def problem(self, installs: t.Collection[str]) -> str | None:
+        """A sentence when systemd could not start the unit, or would start something else."""
+        state = self._state()
+        if state.load_state != "loaded":
+            return f"unit: {self.unit} is {state.load_state} in the systemd of the {self.scope}"
+        if self.scope == "system" and os.geteuid() != 0:
+            return f"unit: only root starts {self.unit} of the system. Run this with become"
+        words = self.program()
+        if self.runs is not None and self.runs not in words:
+            return f"unit: {self.unit} runs {' '.join(words) or 'nothing'}, and these files are for {self.runs}"
+        gone = self.no_program()
+        return f"unit: {gone}" if gone is not None and os.path.realpath(words[0]) not in installs else None
+
+    def program(self) -> list[str]:
+        """The words of the unit's ExecStart."""
+        shown = units.systemctl(self.scope, "show", "--property=ExecStart", "--value", self.unit).out
+        found = re.search(r"argv\[\]=(.*?) ; ignore_errors=", shown)
+        return found.group(1).split() if found else []
+
+    def no_program(self) -> str | None:
+        """A few words when the program of ExecStart is not there."""
+        words = self.program()
+        if words and shutil.which(words[0]) is not None:
+            return None
+        return f"{words[0]} of {self.unit} is not an executable file" if words else f"{self.unit} has no ExecStart"
+
+    def writes(self) -> list[tuple[str, str]]:
+        """The runtime and the journal know where they write."""
+        return []
+
+    def next_boot(self) -> Boot:
+        """The unit's last invocation: the next one is another."""
+        return {"before": self._state().invocation, "invocation": None, "pid": None, "ticks": None}
+
+    def start(self, boot: Boot) -> Boot:
+        """Have systemd start the unit, and wait until it has begun. Raises RadianceError ``start_failed``."""
+        units.systemctl(self.scope, "reset-failed", self.unit)  # a unit that failed too often is not started at all
+        done = units.systemctl(self.scope, "start", "--no-block", self.unit)
+        if done.status != 0:
+            raise RadianceError(f"systemd does not start {self.unit}: {done.err.strip()}", code="start_failed")
+        if not wait_until(lambda: self._is(boot, self._state()), _START_WAIT, _POLL):
+            raise RadianceError(
+                f"systemd has not begun to start {self.unit} within {_START_WAIT:g} s: another job is in its way. "
+                f"{shlex.join(self._systemctl('list-jobs')[:-1])} names it.",
+                code="start_failed",
+            )
+        state = self._state()
+        ticks = process.start_ticks(state.main_pid) if state.main_pid else None
+        return {**boot, "invocation": state.invocation, "pid": state.main_pid if ticks else None, "ticks": ticks}
+
+    @staticmethod
+    def _is(boot: t.Mapping[str, t.Any], state: units.Unit) -> bool:
+        """Whether the unit is in the invocation of that boot."""
+        if boot["invocation"]:
+            return bool(boot["invocation"] == state.invocation)
+        return state.invocation not in ("", boot["before"])
+
+    def boot_of(self, found: process.Process, boot: Boot | None) -> Boot:
+        """The invocation that the unit is in."""
+        return {
+            "before": "",
+            "invocation": self._state().invocation,
+            "pid": found.pid,
+            "ticks": found.started_ticks,
+        }
+
+    def owns(self, boot: t.Mapping[str, t.Any], found: process.Process) -> bool:
+        """Whether it is the very process, or the unit is in the invocation of that boot."""
+        return (boot["pid"], boot["ticks"]) == (found.pid, found.started_ticks) or self._is(boot, self._state())
+
+    def lives(self, boot: t.Mapping[str, t.Any]) -> bool:
+        """Whether the process that is known of that boot lives, or else the unit in its invocation."""
+        if boot["pid"] is not None and process.alive(int(boot["pid"]), int(boot["ticks"])):
+            return True
+        state = self._state()
+        return self._is(boot, state) and state.active_state in _UP and state.sub_state != "auto-restart"
+
+    def text(self, boot: t.Mapping[str, t.Any]) -> BootText:
+        """What the unit wrote to the journal in that invocation."""
+        return _JournalText(self, boot)
+
+    def invocation_of(self, boot: t.Mapping[str, t.Any]) -> str:
+        """The invocation of that boot, empty while systemd has not begun it."""
+        if boot["invocation"]:
+            return str(boot["invocation"])
+        state = self._state()
+        return state.invocation if self._is(boot, state) else ""
+
+    def exit_status(self, boot: t.Mapping[str, t.Any]) -> str | None:
+        """What systemd tells of the main process, while the unit has not begun another invocation."""
+        state = self._state()
+        return state.exit_status or None if self._is(boot, state) else None
+
+    def ledger(self) -> Ledger:
+        """The boot that runs, by the runtime's log or by the unit's journal."""
+        name = self.unit if self.source == "journald" else self.name
+        return ledger_from(self.source, name=name, scope=self.scope)
+
+    def has_printed(self, found: process.Process) -> bool:
+        """Always: container and invocation bound the text."""
+        return True
+
+    def stop_argv(self, pid: int) -> list[str]:
+        """What stops the unit, and with it the process."""
+        return self._systemctl("stop")
+
+    def stop(self, pid: int, ticks: int, timeout: float) -> str:
+        """Stop the unit and what is left of its container; by force after ``timeout`` seconds."""
+        began = time.monotonic()
+        alone = self._state().active_state not in _UP
+        done = units.systemctl(self.scope, "stop", "--no-block", self.unit)
+        if done.status != 0:
+            raise RadianceError(f"systemd does not stop {self.unit}: {done.err.strip()}", code="still_running")
+        if alone:
+            send(pid, ticks, signal.SIGTERM)  # its client was killed: systemd knows nothing of the container
+        if wait_until(lambda: self._down(pid, ticks), timeout, _POLL):
+            return f"{self.unit} and process {pid} ended {time.monotonic() - began:.1f} s after systemctl stop"
+        found = self.current()
+        for number, start in {(pid, ticks), *([(found.pid, found.started_ticks)] if found is not None else [])}:
+            send(number, start, signal.SIGKILL)
+        units.systemctl(self.scope, "kill", "--signal=SIGKILL", self.unit)
+        if not wait_until(lambda: self._down(pid, ticks), KILL_WAIT, _POLL):
+            raise held_by_the_kernel(pid)
+        return f"{self.unit} did not end within {timeout:g} s of systemctl stop, and process {pid} was killed"
+
+    def _down(self, pid: int, ticks: int) -> bool:
+        return not process.alive(pid, ticks) and self._state().active_state not in _UP and self._container() is None
+
+    def by_hand(self, found: process.Process | None, before: t.Sequence[str]) -> list[str]:
+        """systemctl, whatever runs."""
+        stop = [] if found is None else [shlex.join(self._systemctl("stop"))]
+        return [*stop, *before, shlex.join(self._systemctl("start"))]
+
+
+class _JournalText(BootText):
+    """Read anew at each poll: until a boot listens it has printed some hundred lines."""
+
+    longest_pause = 1.0
+
+    def __init__(self, manager: SystemdManager, boot: t.Mapping[str, t.Any]) -> None:
+        self._manager = manager
+        self._boot = boot
+        self._text = ""
+
+    def poll(self) -> bool:
+        """Whether the journal has more of it than before."""
+        invocation = self._manager.invocation_of(self._boot)
+        before = len(self._text)
+        if invocation:
+            self._text = units.journal(invocation, self._manager.scope)
+        return len(self._text) != before
+
+    def lines(self) -> str:
+        """The journal has whole lines only."""
+        return self._text
+
+    def all(self) -> str:
+        """The journal has whole lines only."""
+        return self._text
+
+    def ledger(self, found: process.Process | None, flags: t.Mapping[str, str]) -> tuple[Ledger, str]:
+        """By the declared source where that has the boot; it has lost the container of a boot that ended."""
+        source = {
+            "kind": "journald",
+            "name": self._manager.unit,
+            "invocation": self._manager.invocation_of(self._boot),
+            "started_at": found.started_at if found is not None else None,
+        }
+        ledger = read_ledger(self._text, source=source, flags=flags or None, bounded=True)
+        if found is not None and ledger["ready"]:
+            # The runtime may write its own log a moment later than the journal has the line.
+            told: list[Ledger] = []
+
+            def ready() -> bool:
+                told[:] = [self._manager.ledger()]
+                return bool(told[0]["ready"])
+
+            if wait_until(ready, _SAME_LINE, _POLL):
+                ledger = told[0]
+        return ledger, self._text
+
+    def close(self) -> None:
+        """Nothing is held."""
