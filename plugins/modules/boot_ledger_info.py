@@ -23,17 +23,25 @@ options:
   source:
     description:
       - Where the text comes from.
+      - V(podman) and V(docker) read the log of a container that runs, up to the listening line of its boot, whatever
+        its log driver is, as long as the runtime can read it. The container's command line gives C(ledger.flags), which
+        makes C(ledger.pair) exact. Of a container that was started again only the last run counts.
+      - V(journald) reads what the processes of a unit that runs have printed since its last start. The command line of
+        its main process gives C(ledger.flags), unless that is the client of a container runtime, which is a warning.
       - V(file) is the log that the engine's stderr goes to. It may hold any number of boots, and is read without
         holding it in memory.
       - V(receipt) is a boot's log up to its listening line, as it was saved when the boot became ready.
       - V(text) is a log that was read by other means. With several boots in it, a line at which a boot begins separates
         them, as in a file.
     type: str
-    required: true
     choices:
+      - podman
+      - docker
+      - journald
       - file
       - receipt
       - text
+    default: podman
   path:
     description: The log or the receipt, on the target.
     type: path
@@ -41,12 +49,25 @@ options:
     description: The log itself.
     type: str
   name:
-    description: A name for the source, which is returned in C(ledger.source.name).
+    description:
+      - For O(source=podman) and O(source=docker), the container. For O(source=journald), the unit. Each is required.
+      - Root's containers are seen with become only, and those of another user as that user.
+      - For any other source, a name that is returned in C(ledger.source.name).
     type: str
+  scope:
+    description:
+      - For O(source=journald), whose systemd has the unit.
+      - V(user) is that of the user that the task runs as. It answers this user alone, so connect as this user instead
+        of becoming it.
+    type: str
+    choices:
+      - system
+      - user
+    default: system
   boot:
     description:
       - Which boot of the log to read. V(-1) is the last one, V(0) the first.
-      - A receipt holds one boot.
+      - A receipt holds one boot. A container and a unit have one, the boot that runs.
     type: int
     default: -1
   pid_file:
@@ -91,7 +112,21 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Read the ledger of the boot that runs
+- name: Read the ledger of the boot that runs in a container
+  kvfleet.radiance.boot_ledger_info:
+    name: flashnext
+    endpoint: http://127.0.0.1:8000
+  become: true
+  register: booted
+
+- name: Read it from the journal of a unit of the user who comes in
+  kvfleet.radiance.boot_ledger_info:
+    source: journald
+    name: flashnext.service
+    scope: user
+  register: booted
+
+- name: Read it from the log of a process
   kvfleet.radiance.boot_ledger_info:
     source: file
     path: /var/log/radiance/flashnext.log
@@ -147,10 +182,11 @@ ledger:
       sample: {code: not_ready, text: The boot has not come to its listening line}
     source:
       description:
-        - Where the text came from. C(boots_seen) counts the boots of the log, and C(boot) is the one judged, from 0.
+        - Where the text came from, with the container's C(log_driver), C(container_id), C(image) as its command line
+          names it, and C(image_digest). C(boots_seen) counts the boots of the log, and C(boot) is the one judged, from 0.
       type: dict
       returned: always
-      sample: {kind: file, boots_seen: 2, boot: 1}
+      sample: {kind: podman, name: flashnext, log_driver: journald, boots_seen: 1, boot: 0}
     engine:
       description: The engine's C(version), and what it is known from.
       type: dict
@@ -270,7 +306,8 @@ code:
   description:
     - Why it failed, as a stable word. It is C(ledger.reason.code) where the ledger is not complete.
     - What could not be asked is V(key_unreadable), V(key_unusable), V(wrong_key), V(endpoint_unusable),
-      V(pid_file_unreadable) or V(process_unreadable).
+      V(pid_file_unreadable), V(process_unreadable), V(runtime_unusable), V(systemd_unreachable), V(command_missing) or
+      V(command_stuck).
   returned: failure
   type: str
   sample: not_ready
@@ -287,10 +324,15 @@ def main() -> None:
     """Read the ledger, and ask the endpoint for the version that a log does not tell."""
     module = AnsibleModule(
         argument_spec={
-            "source": {"type": "str", "required": True, "choices": ["file", "receipt", "text"]},
+            "source": {
+                "type": "str",
+                "choices": ["podman", "docker", "journald", "file", "receipt", "text"],
+                "default": "podman",
+            },
             "path": {"type": "path"},
             "text": {"type": "str"},
             "name": {"type": "str"},
+            "scope": {"type": "str", "choices": ["system", "user"], "default": "system"},
             "boot": {"type": "int", "default": -1},
             "pid_file": {"type": "path"},
             "endpoint": {"type": "str"},
@@ -299,10 +341,17 @@ def main() -> None:
             "require": {"type": "str", "choices": ["complete", "any"], "default": "complete"},
         },
         mutually_exclusive=[("api_key", "api_key_file")],
-        required_if=[("source", "file", ["path"]), ("source", "receipt", ["path"]), ("source", "text", ["text"])],
+        required_if=[
+            ("source", "podman", ["name"]),
+            ("source", "docker", ["name"]),
+            ("source", "journald", ["name"]),
+            ("source", "file", ["path"]),
+            ("source", "receipt", ["path"]),
+            ("source", "text", ["text"]),
+        ],
         supports_check_mode=True,
     )
-    wanted = {key: module.params[key] for key in ("path", "text", "name", "boot", "pid_file")}
+    wanted = {key: module.params[key] for key in ("path", "text", "name", "boot", "pid_file", "scope")}
     try:
         key = read_key(module.params["api_key"], module.params["api_key_file"])
         if key is not None:
@@ -312,6 +361,12 @@ def main() -> None:
             module.warn(
                 f"No live process of {wanted['pid_file']} was found to have written boot {wanted['boot']} of "
                 f"{wanted['path']}. Its flags are not known, and the pair keeps the rounding of its rows."
+            )
+        if module.params["source"] == "journald" and ledger["status"] != "absent" and not ledger["flags"]:
+            module.warn(
+                f"The main process of {ledger['source']['name']} does not have the engine's command line. Its flags are "
+                "not known, and the pair keeps the rounding of its rows. Of a container the runtime knows them "
+                "(source: podman or docker)."
             )
         if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1:
             version, why = ask_version(module.params["endpoint"], key)

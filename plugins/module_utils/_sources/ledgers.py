@@ -8,28 +8,40 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import absent_ledger, read_ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, services
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import running
+
+# Sources that bound the boot by what the runtime knows: it has one, and that is the one that runs.
+OF_SERVICES = (*container.RUNTIMES, "journald")
 
 
 def ledger_from(
     source: str,
     *,
+    name: str | None = None,
     path: str | None = None,
     text: str | None = None,
-    name: str | None = None,
     boot: int = -1,
     pid_file: str | None = None,
+    scope: str = "system",
 ) -> dict[str, t.Any]:
-    """The ledger out of a ``file``, a ``receipt`` or a ``text``; what cannot be read gives an absent one.
+    """The ledger out of a source; what cannot be read gives an absent one.
 
-    ``pid_file`` (for a file): the process whose command line tells the flags, and whose start joins the fingerprint.
+    ``name``: the container for ``podman`` and ``docker``, the unit for ``journald``, with the ``scope`` of its manager.
+    ``path``: the log or the receipt for ``file`` and ``receipt``; ``pid_file`` (for a file): the process whose command
+    line tells the flags, and whose start joins the fingerprint. ``text``: for ``text``.
 
-    Raises RadianceError ``pid_file_unreadable`` and ``process_unreadable``.
+    Raises RadianceError where a thing could not be asked at all: ``pid_file_unreadable``, ``process_unreadable``,
+    ``runtime_unusable``, ``systemd_unreachable``, ``command_missing`` and ``command_stuck``.
     """
     known: dict[str, t.Any] = {"kind": source, "name": name}
     if source == "text":
         return read_ledger(text or "", source=known, boot=boot)
+    if source in OF_SERVICES:
+        if name is None:
+            raise ValueError(f"source {source} needs a name")
+        return _of_service(source, name, known, boot, scope)
     if path is None:
         raise ValueError(f"source {source} needs a path")
     # The process that runs now has printed the last boot; of an older one nothing but its text is known.
@@ -43,6 +55,20 @@ def ledger_from(
         return boot_of_log(path, known, process.flags if process is not None else None, boot=boot)[0]
     except RadianceError as error:
         return absent_ledger(known, error.code, error.text)
+
+
+def _of_service(source: str, name: str, known: dict[str, t.Any], boot: int, scope: str) -> dict[str, t.Any]:
+    if boot not in (-1, 0):
+        said = f"Boot {boot} was asked for, and {source} tells of 1, the one that runs. Ask for -1, or read a receipt."
+        return absent_ledger(known, "boot_not_in_log", said)
+    try:
+        if source == "journald":
+            printed = services.of_unit(name, scope, known)
+        else:
+            printed = services.of_container(source, name, known)
+    except services.NotReadable as error:
+        return absent_ledger(known, error.code, error.text)
+    return read_ledger(printed.text, source=known, flags=printed.flags, bounded=True)
 
 
 def boot_of_log(

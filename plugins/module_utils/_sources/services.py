@@ -1,0 +1,144 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The boot of a service that runs now, by its container or by its unit, or the reason why there is none to read."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, process, unit
+
+# Programs that start the engine somewhere else, so that their command line is not the engine's.
+_CLIENTS = ("podman", "docker", "conmon", "nerdctl", "podman-compose", "docker-compose")
+_NAMES_SHOWN = 12
+
+
+class NotReadable(RadianceError):
+    """There is no boot to read: the ledger is absent, with this reason. Any other error: nothing could be asked."""
+
+
+class Printed(t.NamedTuple):
+    """What the boot printed up to its listening line, and the engine's flags, or None where they are not known."""
+
+    text: str
+    flags: dict[str, str] | None
+
+
+def of_container(runtime: str, name: str, known: dict[str, t.Any]) -> Printed:
+    """The boot of a container that runs. Adds what is known of it to ``known``, the ledger's ``source``.
+
+    Raises NotReadable ``container_absent`` and ``log_unreadable``; RadianceError ``runtime_unusable``,
+    ``command_missing`` and ``command_stuck``.
+    """
+    found = container.inspect(runtime, name)
+    if found is None:
+        raise NotReadable(_no_container(runtime, name), code="container_absent")
+    known.update(
+        name=found.name,
+        log_driver=found.log_driver,
+        container_id=found.id,
+        image=found.image,
+        image_digest=found.image_digest,
+        started_at=found.started_at or None,
+    )
+    if not found.pid:
+        ended = f"it ended at {found.finished_at[:19]}Z" if found.finished_at else "it was never started"
+        raise NotReadable(
+            f"The container {found.name} of {runtime} does not run: {ended}. Start its service; what it printed last "
+            f"is in `{runtime} logs {found.name}`, and can be read as a text (source: text).",
+            code="container_absent",
+        )
+    try:
+        text, place = container.read_boot(found)
+    except RadianceError as error:
+        raise _absent(error, "log_unreadable") from error
+    known.update(place)
+    return Printed(text, found.flags)
+
+
+def of_unit(name: str, scope: str, known: dict[str, t.Any]) -> Printed:
+    """The boot of a unit that runs, by what it wrote into the journal. Adds to ``known`` as ``of_container`` does.
+
+    Raises NotReadable ``unit_inactive``, ``log_empty`` and ``journal_unreadable``; RadianceError
+    ``systemd_unreachable``, ``command_missing`` and ``command_stuck``.
+    """
+    found = unit.show(name, scope)
+    if not runs(found):
+        raise NotReadable(_no_unit(found), code="unit_inactive")
+    main = _main_process(found)
+    known.update(
+        name=found.name,
+        invocation=found.invocation,
+        started_at=main.started_at if main is not None else None,
+    )
+    try:
+        text = unit.journal(found.invocation, scope)
+    except RadianceError as error:
+        raise _absent(error, "journal_unreadable") from error
+    if not text:
+        raise NotReadable(_empty_journal(found), code="log_empty")
+    return Printed(text, main.flags if main is not None and not _is_client(main.argv) else None)
+
+
+def runs(found: unit.Unit) -> bool:
+    """Whether a unit is started or starting; one that waits for its next start is not."""
+    return found.active_state in ("active", "activating", "reloading", "deactivating") and (
+        found.sub_state not in ("auto-restart", "auto-restart-queued")
+    )
+
+
+def _main_process(found: unit.Unit) -> process.Process | None:
+    if not found.main_pid:
+        return None
+    try:
+        return process.of(found.main_pid)
+    except OSError:  # it has ended since, or this user may not look at it: then its flags are not known
+        return None
+
+
+def _absent(error: RadianceError, code: str) -> RadianceError:
+    return NotReadable(error.text, code=error.code) if error.code == code else error
+
+
+def _is_client(argv: t.Sequence[str]) -> bool:
+    return any(os.path.basename(word) in _CLIENTS for word in argv)
+
+
+def _no_container(runtime: str, name: str) -> str:
+    there = container.names(runtime)
+    shown = ", ".join(there[:_NAMES_SHOWN]) + (", …" if len(there) > _NAMES_SHOWN else "")
+    has = f"it has {len(there):,}: {shown}" if there else "it has none"
+    return (
+        f"{runtime} has no container {name!r}; {has}. Start the service, or name its container; one of root's is seen "
+        "with become only, and one of another user as that user."
+    )
+
+
+def _no_unit(found: unit.Unit) -> str:
+    if found.load_state == "not-found":
+        other = "user" if found.scope == "system" else "system"
+        return (
+            f"The manager of the {found.scope} has no unit {found.name}. Name a unit that it has, or ask the manager "
+            f"of the {other} (scope: {other})."
+        )
+    user = "--user " if found.scope == "user" else ""
+    state = f"{found.active_state} ({found.sub_state})"
+    ended = f", with the result {found.result}" if found.result not in ("", "success") else ""
+    status = f" and {found.exit_status}" if ended and found.exit_status else ""
+    return (
+        f"The unit {found.name} does not run: it is {state}{ended}{status}. Start it with "
+        f"`systemctl {user}start {found.name}`; its last words are in `journalctl {user}--unit {found.name}`."
+    )
+
+
+def _empty_journal(found: unit.Unit) -> str:
+    reader = ""
+    if found.scope == "system" and os.geteuid() != 0:
+        reader = " A user outside the group systemd-journal does not see it: run with become."
+    return (
+        f"The journal holds nothing that {found.name} printed since its last start (invocation {found.invocation})."
+        f"{reader} A container with the log driver passthrough writes past its unit: start it with --log-driver "
+        "journald and read it by its runtime. Older entries may have been removed: read the boot's receipt."
+    )
