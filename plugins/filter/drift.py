@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - Compares by values, never by bytes, and says in which direction each difference lies.
-positional: _input, target, flags, record, service
+positional: _input, target, flags, record, service, source
 options:
   _input:
     description:
@@ -36,6 +36,10 @@ options:
     description:
       - The service; with it the notes tell what the inventory declares otherwise.
     type: dict
+  source:
+    description:
+      - V(source) of the ledger, which knows the image of the running container.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -49,7 +53,7 @@ _value:
   description:
     - V(findings), each with V(name), V(fleet), V(target), V(running), V(direction) and V(says); V(explained)
       whether the record accounts for all of them; V(says) how; V(running) the env that the process amounts to;
-      V(notes) sentences; V(lost) a sentence for each flag of the process that a restart would drop or change.
+      V(notes) sentences; V(lost) a sentence for each flag or image that a restart would drop or change.
   type: dict
 """
 

@@ -11,7 +11,8 @@ version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - Detached, with the log and the pid file that P(kvfleet.radiance.service_switch#module) would give it.
+  - A plain process is started detached, with the log and the pid file that
+    P(kvfleet.radiance.service_switch#module) would give it; a unit by systemctl.
 positional: _input, start
 options:
   _input:
@@ -41,8 +42,8 @@ _value:
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import start_command
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._service import start_command
 
 
 class FilterModule:

@@ -29,11 +29,13 @@ def drift(
     flags: Values,
     record: t.Sequence[t.Mapping[str, t.Any]],
     service: t.Mapping[str, t.Any] | None = None,
+    source: t.Mapping[str, t.Any] | None = None,
 ) -> dict[str, t.Any]:
     """Compare the env of the fleet directory, the env on the target and the flags of the running process.
 
     Each of the first three is None where it does not exist or cannot be read. With ``service`` the notes tell what the
-    inventory declares otherwise than the env has it. Returns ``{findings, explained, says, running, notes, lost}``:
+    inventory declares otherwise than the env has it; ``source`` is the ledger's, which knows the image of a container.
+    Returns ``{findings, explained, says, running, notes, lost}``:
     ``findings`` [{name, fleet, target, running, direction, says}] with direction fleet_differs, target_differs,
     not_restarted or all_differ; ``explained`` whether a switch on record accounts for all of them (the controller
     ended before it wrote the fleet directory), so that they complete themselves; ``says`` the reason then; ``running``
@@ -41,13 +43,16 @@ def drift(
     would drop, or would give another value, without anybody having asked for it.
     """
     keys = list(dict.fromkeys([*(fleet or {}), *(target or {})]))
+    in_force = {**(target or {}), **(fleet or {})}
+    if not in_force and service is not None:
+        in_force = _declared(service, flags or {})
+    image = _running_image(source or {}, [env["IMAGE"] for env in (fleet, target, in_force) if env and "IMAGE" in env])
     findings = []
     for key in keys:
         values = {
             "fleet": None if fleet is None else fleet.get(key, ""),
             "target": None if target is None else target.get(key, ""),
-            # The image is the runtime's to know; a process has no flag for it.
-            "running": None if flags is None or key == "IMAGE" else flags.get(_files.flag_of(key), ""),
+            "running": image if key == "IMAGE" else None if flags is None else flags.get(_files.flag_of(key), ""),
         }
         direction = _direction(values["fleet"], values["target"], values["running"])
         if direction:
@@ -58,17 +63,18 @@ def drift(
                 {"name": key, **values, "direction": direction, "says": _SAYS[direction].format(key=key, **shown)}
             )
     says = _explanation(findings, record)
-    in_force = {**(target or {}), **(fleet or {})}
-    if not in_force and service is not None:
-        in_force = _declared(service, flags or {})
-    running = {key: (flags or {}).get(_files.flag_of(key), value) for key, value in in_force.items()}
+    passed = {**(flags or {}), **({} if image is None else {"image": image})}
+    running = {key: passed.get(_files.flag_of(key), value) for key, value in in_force.items()}
     if service is not None and "MODEL" in running and not running["MODEL"].startswith("/") and not (target or fleet):
         # Relative to a folder that is not the serve script's: the inventory knows where it lies.
         running["MODEL"] = str(service["model"])
     notes = [says] if says else []
     if service is not None:
         notes += _files.identity_notes(service, in_force)
-    lost = [] if service is None or flags is None else _lost(service, flags, running, fleet or target or {})
+    lost = []
+    if service is not None and flags is not None:
+        env = fleet or target or {}
+        lost = _lost(service, flags, running, env) + _lost_image(service, image, env)
     return {
         "findings": findings,
         "explained": bool(says),
@@ -77,6 +83,33 @@ def drift(
         "notes": notes,
         "lost": lost,
     }
+
+
+def _running_image(source: t.Mapping[str, t.Any], named: t.Sequence[str]) -> str | None:
+    """The image of the running container: as an env or the inventory names it, where that is the same one; else as it
+    was asked for. None where no runtime tells.
+
+    A runtime may show a short name with its registry, and an image that was asked for by its tag under its digest.
+    """
+    image, digest = source.get("image"), source.get("image_digest")
+    if not image:
+        return None
+    for name in named:
+        if name == image or str(image).endswith(f"/{name}") or (digest and name.rpartition("@")[2] == digest):
+            return name
+    return str(image)
+
+
+def _lost_image(service: t.Mapping[str, t.Any], image: str | None, env: t.Mapping[str, str]) -> list[str]:
+    """That another image is declared than the one that runs, where no env names any: a resize keeps what runs."""
+    declared = service.get("image")
+    if image is None or declared is None or "IMAGE" in env or image == declared:
+        return []
+    return [
+        f"The running container has the image {image}, and the inventory declares {declared}. A resize changes no "
+        f"image: write {image} in `image` of {service.get('name')} in the inventory, or restart it with {declared} "
+        "first."
+    ]
 
 
 def _declared(service: t.Mapping[str, t.Any], flags: t.Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,6 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
 
 # A file that holds these words is ours to write. Markdown files hold them in the comments around a block.
@@ -119,11 +118,6 @@ def identity_notes(service: t.Mapping[str, t.Any], in_force: t.Mapping[str, str]
         for key, value in wanted.items()
         if key in in_force and in_force[key] != value and key != "HOST_POOL_MIB"
     ]
-
-
-def start_command(service: t.Mapping[str, t.Any], start: str) -> str:
-    """The shell command that starts a service as the switch does: detached, with its log and its pid file."""
-    return ProcessManager([start], str(service["pid_file"]), str(service["log"])).by_hand(None, [])[-1]
 
 
 def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any] | None = None) -> list[str]:

@@ -9,7 +9,7 @@ import pathlib
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas, _service
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF, SHAPE
 
 # What a command may ask, by its bare -e name.
@@ -58,7 +58,8 @@ _CLOSED = {"probes": PROBES, "drift": ("apply", "adopt"), "backing": ("full", "o
 def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Mapping[str, t.Any]], host: str) -> str:
     """Why a command can be refused before the host is read, in a sentence; empty where it cannot.
 
-    Words that it does not know, a service that the host does not have, a plan file that is none.
+    Words that it does not know, a service that the host does not have, a plan file that is none, and what the
+    inventory tells a container runtime that would hide the engine.
     """
     try:
         for name, words in _CLOSED.items():
@@ -69,6 +70,9 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
         if not services:
             return f"{host} declares no endpoint_services in the inventory."
         meant = chosen(services, request.get("service"))
+        for service in meant:
+            if isinstance(service.get("container_options"), list):
+                _service.container_objection(service)
         if request.get("plan") is not None:
             content = read_plan_file(str(request["plan"]))
             for service in meant:

@@ -43,15 +43,20 @@ def problems(value: t.Any, name: str) -> list[str]:
 
 
 def _words(error: t.Any) -> str:
-    """What is wrong, in the schema's terms."""
+    """What is wrong, in the schema's terms; a rule that holds only under a condition says why."""
     rule, wanted = error.validator, error.validator_value
+    conditional = {"then", "else"} & set(error.absolute_schema_path)
+    reason = error.schema.get("description", "") if conditional else ""
+    if rule == "not":
+        return reason or "must not be there"
+    said = f"does not keep the schema's {rule}"
     if rule == "required":
-        return f"missing {', '.join(name for name in wanted if name not in error.instance)}"
-    if rule == "additionalProperties":
+        said = f"missing {', '.join(name for name in wanted if name not in error.instance)}"
+    elif rule == "additionalProperties":
         known = set(error.schema.get("properties", {}))
-        return f"unknown {', '.join(sorted(set(error.instance) - known))}"
-    if rule == "type":
-        return f"must be {' or '.join(wanted) if isinstance(wanted, list) else wanted}"
-    if rule in ("const", "enum"):
-        return f"must be {wanted if rule == 'const' else ' or '.join(str(item) for item in wanted)}"
-    return f"does not keep the schema's {rule}"
+        said = f"unknown {', '.join(sorted(set(error.instance) - known))}"
+    elif rule == "type":
+        said = f"must be {' or '.join(wanted) if isinstance(wanted, list) else wanted}"
+    elif rule in ("const", "enum"):
+        said = f"must be {wanted if rule == 'const' else ' or '.join(str(item) for item in wanted)}"
+    return f"{said} ({reason})" if reason else said

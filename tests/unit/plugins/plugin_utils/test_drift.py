@@ -84,6 +84,43 @@ def test_the_image_is_no_flag(env: dict[str, str]) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("image", "digest", "named", "drifts"),
+    [
+        ("localhost/radiance:1.0.13", "sha256:0a", "localhost/radiance:1.0.13", False),
+        ("localhost/radiance:1.0.13", "sha256:0a", "radiance:1.0.13", False),
+        ("localhost/radiance:1.0.13", "sha256:0a", "localhost/radiance@sha256:0a", False),
+        ("localhost/radiance:1.0.13", "sha256:0a", "localhost/radiance@sha256:0b", True),
+        ("localhost/radiance:1.0.13", "sha256:0a", "localhost/radiance:1.1.0", True),
+        (None, None, "localhost/radiance:1.1.0", False),
+    ],
+)
+def test_the_image_that_runs_is_the_containers(
+    example: t.Any, env: dict[str, str], image: str | None, digest: str | None, named: str, drifts: bool
+) -> None:
+    source = {"image": image, "image_digest": digest}
+    named_env = {**env, "IMAGE": named}
+    found = _drift.drift(named_env, named_env, FLAGS, [], None, source)
+    assert directions(found) == ({"IMAGE": "not_restarted"} if drifts else {})
+    assert found["running"]["IMAGE"] == (image if drifts else named)
+    if drifts:
+        assert (
+            f"IMAGE is {named} in the host's copy, and the running process still has {image}."
+            in found["findings"][0]["says"]
+        )
+    # Without an env it is the inventory that names another one; what runs is kept.
+    found = _drift.drift(None, None, FLAGS, [], {**example.service, "image": named}, source)
+    assert [said for said in found["lost"] if "image" in said] == (
+        [
+            f"The running container has the image {image}, and the inventory declares {named}. A resize changes no "
+            f"image: write {image} in `image` of flashnext in the inventory, or restart it with {named} first."
+        ]
+        if drifts
+        else []
+    )
+    assert found["running"]["IMAGE"] == (image if drifts else named)
+
+
 def test_a_switch_on_record_explains_a_fleet_directory_that_is_behind(example: t.Any, env: dict[str, str]) -> None:
     new = _files.env_values(example.service, example.new)
     flags = {**FLAGS, "vram-weights-mib": "25844", "vram-kv-mib": "5119"}

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _history
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _history, _service
 
 
 def rendered(example: t.Any, history: dict[str, t.Any] | None = None) -> str:
@@ -180,7 +180,7 @@ def test_the_command_that_starts_a_service_gives_it_its_log_and_its_pid_file(exa
     serve.write_text("#!/bin/sh\necho started by $$\n")
     serve.chmod(0o755)
     service = {**example.service, "pid_file": str(folder / "x.pid"), "log": str(folder / "x.log")}
-    command = _files.start_command(service, str(serve))
+    command = _service.start_command(service, str(serve))
     subprocess.run(["sh", "-c", f"{command} wait"], check=True, timeout=30)
     # setsid may go on in a process of its own.
     for _try in range(100):

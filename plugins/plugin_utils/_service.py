@@ -1,0 +1,154 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an item of endpoint_services means: what starts it, where its boot is read, and the command of its engine."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.process_manager import ProcessManager
+
+Service = t.Mapping[str, t.Any]
+
+# What the serve script says itself, so that the switch finds the container again and sees it end.
+_OWN_OPTIONS = {
+    "--name": "the container is named by `container`",
+    "--replace": "the serve script does it",
+    "--rm": "the serve script does it",
+    "--init": "the serve script does it",
+    "--network": "the container has the network of the host, where the endpoint is probed",
+    "--net": "the container has the network of the host, where the endpoint is probed",
+    "--detach": "the unit runs the container in the foreground, so that it ends with it",
+    "-d": "the unit runs the container in the foreground, so that it ends with it",
+}
+# What becomes of a container's output with these log drivers: nobody can read the boot afterwards.
+_UNREADABLE_DRIVERS = ("none", "passthrough", "passthrough-tty")
+
+
+def managed_by(service: Service) -> dict[str, t.Any]:
+    """What starts a service and where its boot is read: ``{manager, scope, unit, source, name, container}``.
+
+    ``name`` is what the source knows it by: the container, the unit for journald, the service for a file. ``unit`` and
+    ``container`` are None where there is none.
+    """
+    manager = str(service.get("manager") or "process")
+    runtime, name = service.get("runtime"), str(service["name"])
+    unit = None if manager == "process" else str(service.get("unit") or f"{name}.service")
+    container = str(service.get("container") or name) if runtime else None
+    source = str(service.get("source") or runtime or ("journald" if unit else "file"))
+    return {
+        "manager": manager,
+        "scope": "user" if manager == "systemd_user" else "system",
+        "unit": unit,
+        "source": source,
+        "name": (unit if source == "journald" else container) or name,
+        "container": container,
+    }
+
+
+def engine_command(service: Service) -> list[str]:
+    """The words that start the engine, up to its image or its first flag.
+
+    Raises RadianceError ``container_options_unfit``.
+    """
+    if not service.get("runtime"):
+        return [str(word) for word in service["engine"]]
+    container_objection(service)
+    runtime = str(service["runtime"])
+    # A client that was killed leaves its container: podman puts the new one in its place.
+    replace = ["--replace"] if runtime == "podman" else []
+    name = str(managed_by(service)["container"])
+    # With --init an engine that is still loading ends on SIGTERM: a first process ignores what it has no handler for.
+    words = [runtime, "run", "--rm", *replace, "--name", name, "--init", "--network", "host"]
+    return [*words, *(str(word) for word in service.get("container_options") or [])]
+
+
+def container_objection(service: Service) -> None:
+    """Hold the options of a container to what the serve script and the switch need of it.
+
+    Raises RadianceError ``container_options_unfit``, which names the option and never its value where that may be
+    a secret.
+    """
+    words = [str(word) for word in service.get("container_options") or []]
+    if words and not words[0].startswith("-"):
+        raise _unfit(service, f"begins with {words[0]!r}, which is no option: it would be taken for the image")
+    for position, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if not equals:
+            value = words[position + 1] if position + 1 < len(words) else ""
+        if option in _OWN_OPTIONS:
+            raise _unfit(service, f"has {option}: {_OWN_OPTIONS[option]}. Take it out")
+        if option == "--log-driver" and value in _UNREADABLE_DRIVERS:
+            raise _unfit(
+                service,
+                f"has --log-driver {value}: nobody could read the boot of such a container afterwards. Take journald, "
+                "k8s-file or json-file, or leave it to the runtime",
+            )
+        variable = _variable(word, value)
+        if variable and is_secret(variable):
+            raise _unfit(
+                service,
+                f"sets {variable}, which carries a secret: its value would stand in the serve script and in the fleet "
+                "directory. Name a file with --env-file, or use --secret",
+            )
+
+
+def _variable(word: str, following: str) -> str:
+    """The name of the variable that an option sets to a value; empty where it sets none."""
+    match = re.fullmatch(r"(?:--env=|-e=?)(?P<assignment>.+)", word)
+    assignment = match["assignment"] if match else following if word in ("-e", "--env") else ""
+    name, equals, _value = assignment.partition("=")
+    return name if equals else ""
+
+
+def _unfit(service: Service, what: str) -> RadianceError:
+    return RadianceError(f"container_options of {service.get('name')} {what}.", code="container_options_unfit")
+
+
+def start_command(service: Service, start: str) -> str:
+    """The shell command that starts a service as the switch does, ``start`` being the path of its serve script."""
+    managed = managed_by(service)
+    if managed["unit"] is None:
+        return ProcessManager([start], str(service["pid_file"]), str(service["log"])).by_hand(None, [])[-1]
+    user = ["--user"] if managed["scope"] == "user" else []
+    return shlex.join(["systemctl", *user, "start", managed["unit"]])
+
+
+def gone_words(service: Service, start: str) -> str:
+    """What to tell where a complete boot was read and no command line of an engine: with the way out."""
+    managed = managed_by(service)
+    name, command = service["name"], start_command(service, start)
+    if managed["source"] == "journald":
+        return (
+            f"The journal of {managed['unit']} has a complete boot, and its main process has no command line of an "
+            f"engine, so the pair in force is not known. Where the unit runs a container, declare `runtime` and "
+            f"`image` of {name}; where nothing runs, start it on the host, then run this again:\n\n{command}"
+        )
+    if managed["container"]:
+        return (
+            f"The container {managed['container']} has a complete boot and no flags of an engine on its command line, "
+            f"so the pair in force is not known. Start {name} by its serve script, then run this again:\n\n{command}"
+        )
+    return (
+        f"The log {service['log']} ends with a complete boot, and {service['pid_file']} names no process that wrote "
+        f"it: {name} is not serving. Start it on the host, then run this again:\n\n{command}"
+    )
+
+
+def image_objection(service: Service, image: t.Any, env: str) -> str:
+    """Why a request for another image is refused; empty where none was asked. ``env`` is the path of the env file."""
+    if image in (None, ""):
+        return ""
+    name, unit = service["name"], managed_by(service)["unit"]
+    if not service.get("runtime"):
+        what = f"the unit {unit} runs its engine without a container" if unit else f"{name} is a plain process"
+        return f"image={image} was asked, and {what}: there is no image. Leave it out."
+    return (
+        f"image={image} was asked for {name}. A change of the image is not part of a resize yet: its figures are those "
+        f"of another engine. Write it as IMAGE in {env}, on the host and in the fleet directory, and as `image` of "
+        f"{name} in the inventory, then restart {unit} and plan on what it prints."
+    )

@@ -1,0 +1,200 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an item of endpoint_services means: its manager, its source, its container, and what is refused of each."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _request, _schemas, _service
+
+BASE: dict[str, t.Any] = {"name": "flashnext", "model": "/models/next.rad", "port": 8000}
+PROCESS = {**BASE, "engine": ["/usr/local/bin/radiance"], "log": "/srv/fn.log", "pid_file": "/srv/fn.pid"}
+UNIT = {**BASE, "manager": "systemd", "engine": ["/usr/local/bin/radiance"]}
+PODMAN = {**BASE, "manager": "systemd", "runtime": "podman", "image": "localhost/radiance@sha256:0a"}
+ROOTLESS = {**PODMAN, "manager": "systemd_user"}
+DOCKER = {**PODMAN, "runtime": "docker"}
+
+
+@pytest.mark.parametrize("service", [PROCESS, UNIT, PODMAN, ROOTLESS, DOCKER])
+def test_each_kind_of_service_fits_the_schema(service: dict[str, t.Any]) -> None:
+    assert _schemas.problems(service, "service") == []
+    source = _service.managed_by(service)["source"]
+    assert _schemas.problems({**service, "source": source}, "service") == []
+
+
+@pytest.mark.parametrize(
+    ("service", "without", "said"),
+    [
+        (PODMAN, "image", "at the top: missing image (a runtime runs that image)"),
+        (
+            PODMAN,
+            "manager",
+            "at the top: missing manager (a container is run by a unit: write manager: systemd, or systemd_user for a "
+            "rootless one)",
+        ),
+        (
+            UNIT,
+            "engine",
+            "at the top: missing engine (name the engine's command, or runtime and image for one in a container)",
+        ),
+        (
+            PROCESS,
+            "log",
+            "at the top: missing log (a plain process is found by them; a unit has manager: systemd or systemd_user)",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_the_reason(service: dict[str, t.Any], without: str, said: str) -> None:
+    assert _schemas.problems({name: value for name, value in service.items() if name != without}, "service") == [said]
+
+
+@pytest.mark.parametrize(
+    ("service", "change", "said"),
+    [
+        (PROCESS, {"image": "x"}, "at image: needs a runtime: podman or docker"),
+        (PROCESS, {"container": "x"}, "at container: needs a runtime: podman or docker"),
+        (PROCESS, {"container_options": ["-q"]}, "at container_options: needs a runtime: podman or docker"),
+        (PROCESS, {"unit": "x.service"}, "at unit: needs manager: systemd or systemd_user"),
+        (PROCESS, {"source": "journald"}, "at source: must be file (a plain process writes a file)"),
+        (UNIT, {"log": "/x"}, "at log: only of a plain process: systemd and the runtime keep a unit's"),
+        (ROOTLESS, {"pid_file": "/x"}, "at pid_file: only of a plain process: systemd knows a unit's"),
+        (UNIT, {"source": "podman"}, "at source: must be journald (a unit without a container writes to the journal)"),
+        (
+            PODMAN,
+            {"source": "docker"},
+            "at source: must be podman (the boot is read where the container and its command line are)",
+        ),
+        (
+            DOCKER,
+            {"source": "journald"},
+            "at source: must be docker (the boot is read where the container and its command line are)",
+        ),
+        (
+            PODMAN,
+            {"manager": "process"},
+            "at manager: must be systemd or systemd_user (a container is run by a unit)",
+        ),
+        (PODMAN, {"engine": ["x"]}, "at engine: leave it out: with a runtime the image is the engine's command"),
+        (PODMAN, {"unit": "flashnext"}, "at unit: does not keep the schema's pattern"),
+        (PODMAN, {"image": "--privileged"}, "at image: does not keep the schema's pattern"),
+        (PODMAN, {"container": "a b"}, "at container: does not keep the schema's pattern"),
+        (PODMAN, {"container_options": [1]}, "at container_options/0: must be string"),
+    ],
+)
+def test_what_does_not_belong_together_is_named(service: dict[str, t.Any], change: dict[str, t.Any], said: str) -> None:
+    assert _schemas.problems({**service, **change}, "service") == [said]
+
+
+@pytest.mark.parametrize(
+    ("service", "expected"),
+    [
+        (PROCESS, ("process", "system", None, "file", "flashnext", None)),
+        (UNIT, ("systemd", "system", "flashnext.service", "journald", "flashnext.service", None)),
+        (
+            {**UNIT, "manager": "systemd_user", "unit": "llm@1.service"},
+            ("systemd_user", "user", "llm@1.service", "journald", "llm@1.service", None),
+        ),
+        (PODMAN, ("systemd", "system", "flashnext.service", "podman", "flashnext", "flashnext")),
+        (
+            {**DOCKER, "container": "fn", "unit": "llm.service"},
+            ("systemd", "system", "llm.service", "docker", "fn", "fn"),
+        ),
+    ],
+)
+def test_what_is_left_out_is_filled_in(service: dict[str, t.Any], expected: tuple[t.Any, ...]) -> None:
+    assert tuple(_service.managed_by(service).values()) == expected
+
+
+def test_the_command_of_each_engine() -> None:
+    assert _service.engine_command({**PROCESS, "engine": ["python3", "/a b/radiance.py"]}) == [
+        "python3",
+        "/a b/radiance.py",
+    ]
+    options = ["--device", "/dev/kfd", "--log-driver=k8s-file", "--volume", "/srv/my models:/models"]
+    # fmt: off
+    assert _service.engine_command({**PODMAN, "container": "fn", "container_options": options}) == [
+        "podman", "run", "--rm", "--replace", "--name", "fn", "--init", "--network", "host", *options,
+    ]
+    assert _service.engine_command(DOCKER) == [
+        "docker", "run", "--rm", "--name", "flashnext", "--init", "--network", "host",
+    ]
+    # fmt: on
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--log-driver", "none"], "--log-driver none"),
+        (["--log-driver=passthrough"], "--log-driver passthrough"),
+        (["--device", "/dev/kfd", "--log-driver", "passthrough-tty"], "--log-driver passthrough-tty"),
+        (["--name", "x"], "--name: the container is named by `container`"),
+        (["--name=x"], "--name: the container is named by `container`"),
+        (["-d"], "-d: the unit runs the container in the foreground"),
+        (["--network", "bridge"], "--network: the container has the network of the host"),
+        (["localhost/other:1"], "begins with 'localhost/other:1', which is no option"),
+        (["--env", "HF_TOKEN=shown-to-nobody"], "sets HF_TOKEN, which carries a secret"),
+        (["--env=API_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
+        (["-eAPI_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
+        (["-e", "API_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
+    ],
+)
+def test_options_that_hide_the_engine_or_show_a_secret_are_refused(options: list[str], said: str) -> None:
+    service = {**PODMAN, "container_options": options}
+    with pytest.raises(RadianceError) as caught:
+        _service.engine_command(service)
+    assert caught.value.code == "container_options_unfit"
+    assert caught.value.text.startswith("container_options of flashnext ") and said in caught.value.text
+    assert "shown-to-nobody" not in caught.value.text
+    # The host need not be read for that.
+    assert _request.request_objection({}, [service], "dankserver") == caught.value.text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--log-driver", "journald"],
+        ["--env", "HSA_OVERRIDE_GFX_VERSION=11.0.0", "--env-file", "/srv/x.env", "--env", "HF_TOKEN"],
+        ["--ulimit", "memlock=-1", "--group-add", "keep-groups", "--security-opt=label=disable"],
+    ],
+)
+def test_other_options_are_the_operators_own(options: list[str]) -> None:
+    assert _request.request_objection({}, [{**PODMAN, "container_options": options}], "dankserver") == ""
+
+
+@pytest.mark.parametrize(
+    ("service", "command"),
+    [
+        (UNIT, "systemctl start flashnext.service"),
+        ({**ROOTLESS, "unit": "llm.service"}, "systemctl --user start llm.service"),
+    ],
+)
+def test_a_unit_is_started_by_systemctl(service: dict[str, t.Any], command: str) -> None:
+    assert _service.start_command(service, "/srv/radiance/scripts/serve-flashnext.sh") == command
+
+
+@pytest.mark.parametrize(
+    ("service", "words"),
+    [
+        (PROCESS, ("/srv/fn.log", "/srv/fn.pid", "is not serving", "setsid sh -c")),
+        (UNIT, ("journal of flashnext.service", "declare `runtime` and `image`", "systemctl start flashnext.service")),
+        (ROOTLESS, ("container flashnext", "systemctl --user start flashnext.service")),
+    ],
+)
+def test_where_no_engine_is_found_the_way_out_is_the_services_own(
+    service: dict[str, t.Any], words: tuple[str, ...]
+) -> None:
+    said = _service.gone_words(service, "/srv/radiance/scripts/serve-flashnext.sh")
+    assert [word for word in words if word not in said] == []
+    assert ("pid" in said) is (service is PROCESS)
+
+
+def test_a_request_for_another_image_is_refused_with_what_fits_the_service() -> None:
+    env = "scripts/flashnext.env"
+    assert _service.image_objection(PODMAN, "", env) == ""
+    assert "flashnext is a plain process: there is no image" in _service.image_objection(PROCESS, "x:2", env)
+    assert "flashnext.service runs its engine without a container" in _service.image_objection(UNIT, "x:2", env)
+    said = _service.image_objection(ROOTLESS, "x:2", env)
+    assert "not part of a resize yet" in said and env in said and "restart flashnext.service" in said

@@ -1,0 +1,144 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rendered serve script, run by sh: which words the engine or its container runtime gets."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import typing as t
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+ODD = ["--volume", "/srv/it's my $HOME:/models", '--annotation=say="a `date` $(date)" \\ *', "--device", "/dev/kfd"]
+BASE: dict[str, t.Any] = {"model": "/models/next.rad", "port": 8000, "flags": {"tp": "2", "no-warmup": ""}}
+CONTAINER = {**BASE, "manager": "systemd_user", "image": "localhost/radiance@sha256:0a", "container_options": ODD}
+ENV = """\
+VRAM_WEIGHTS_MIB=25844
+VRAM_KV_MIB=5119
+MAX_NUM_SEQS=3
+MAX_MODEL_LEN=200000
+KV_CACHE_DTYPE=fp8
+NUM_SPECULATIVE_TOKENS=2
+MODEL=/models/next.rad
+PORT=8000
+HOST=127.0.0.1
+TP=2
+IMAGE=localhost/radiance@sha256:0a
+"""
+# fmt: off
+PAIR = [
+    "--vram-weights-mib", "25844", "--vram-kv-mib", "5119", "--max-num-seqs", "3", "--max-model-len", "200000",
+    "--kv-cache-dtype", "fp8", "--num-speculative-tokens", "2",
+]
+FLAGS = ["--model", "/models/next.rad", "--port", "8000", "--host", "127.0.0.1", "--tp", "2", "--no-warmup"]
+# fmt: on
+# Stands in for a runtime, or an engine: keeps its words and the locale that it was given.
+RECORDER = """\
+#!/bin/sh
+{ printf '%s\\0' "${0##*/}" "LC_ALL=${LC_ALL-}" "$@"; printf '\\n'; } >>"$RECORD"
+[ "$1" != rm ]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A target directory with the serve scripts of four services, each rendered by the role's template."""
+    top = tmp_path_factory.mktemp("a target")
+    programs = top / "bin"
+    (top / "scripts").mkdir()
+    programs.mkdir()
+    for name in ("podman", "docker", "engine"):
+        (programs / name).write_text(RECORDER)
+        (programs / name).chmod(0o755)
+    (top / "key").write_text("it's a key\n")
+    services = [
+        {**BASE, "name": "process", "engine": ["engine"], "log": "/l", "pid_file": "/p"},
+        {**BASE, "name": "unit", "manager": "systemd", "engine": [str(programs / "engine"), "a b"]},
+        {**CONTAINER, "name": "podman", "runtime": "podman", "api_key_file": str(top / "key")},
+        {**CONTAINER, "name": "docker", "runtime": "docker", "container": "fn"},
+    ]
+    for service in services:
+        (top / "scripts" / f"{service['name']}.env").write_text(ENV)
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        # Its real path: the one of an environment may hold blanks, which Ansible does not take.
+        "vars": {"ansible_python_interpreter": str(pathlib.Path(sys.executable).resolve())},
+        "vars_files": [str(ROOT / "roles/endpoint/vars/main.yml")],
+        "tasks": [
+            {
+                "ansible.builtin.template": {
+                    "src": str(ROOT / "roles/endpoint/templates/serve.sh.j2"),
+                    "dest": str(top / "scripts") + "/serve-{{ endpoint_service.name }}.sh",
+                    "mode": "0755",
+                },
+                "loop": services,
+                "loop_control": {"loop_var": "endpoint_service"},
+            }
+        ],
+    }
+    (top / "play.yml").write_text(json.dumps([play]))
+    ran = subprocess.run(
+        [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "-c", "local", str(top / "play.yml")],
+        env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return top
+
+
+def calls(folder: pathlib.Path, name: str) -> list[list[str]]:
+    """What a serve script runs: the words of each program, its name and its locale first."""
+    record = folder / f"{name}.record"
+    record.unlink(missing_ok=True)
+    environment = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "RECORD": str(record), "HOME": "/not/evaluated"}
+    subprocess.run([str(folder / "scripts" / f"serve-{name}.sh")], env=environment, check=True, timeout=30)
+    return [line.split("\0")[:-1] for line in record.read_text().splitlines()]
+
+
+def test_a_plain_process_is_the_engine_itself(folder: pathlib.Path) -> None:
+    assert calls(folder, "process") == [["engine", "LC_ALL=", *FLAGS, *PAIR]]
+
+
+def test_a_unit_without_a_container_is_the_engine_with_a_plain_locale(folder: pathlib.Path) -> None:
+    assert calls(folder, "unit") == [["engine", "LC_ALL=C", "a b", *FLAGS, *PAIR]]
+
+
+def test_podman_gets_every_word_as_it_was_declared(folder: pathlib.Path) -> None:
+    # fmt: off
+    assert calls(folder, "podman") == [[
+        "podman", "LC_ALL=C", "run", "--rm", "--replace", "--name", "podman", "--init", "--network", "host", *ODD,
+        "localhost/radiance@sha256:0a", *FLAGS, "--api-key", "it's a key", *PAIR,
+    ]]
+    # fmt: on
+
+
+def test_docker_first_removes_what_was_left_behind_and_goes_on_where_nothing_was(folder: pathlib.Path) -> None:
+    # fmt: off
+    assert calls(folder, "docker") == [
+        ["docker", "LC_ALL=C", "rm", "--force", "fn"],
+        [
+            "docker", "LC_ALL=C", "run", "--rm", "--name", "fn", "--init", "--network", "host", *ODD,
+            "localhost/radiance@sha256:0a", *FLAGS, *PAIR,
+        ],
+    ]
+    # fmt: on
+
+
+def test_the_scripts_are_clean_and_ours(folder: pathlib.Path) -> None:
+    scripts = sorted((folder / "scripts").glob("*.sh"))
+    assert len(scripts) == 4
+    for script in scripts:
+        assert "# kvfleet.radiance: managed; " in script.read_text()
+        subprocess.run(["sh", "-n", str(script)], check=True)
+    if shutil.which("shellcheck"):
+        subprocess.run(["shellcheck", *map(str, scripts)], check=True)
