@@ -183,7 +183,8 @@ ledger:
     source:
       description:
         - Where the text came from, with the container's C(log_driver), C(container_id), C(image) as its command line
-          names it, and C(image_digest). C(boots_seen) counts the boots of the log, and C(boot) is the one judged, from 0.
+          names it, and C(image_digest).
+        - C(boots_seen) counts the boots of the log, and C(boot) is the one judged, from 0.
       type: dict
       returned: always
       sample: {kind: podman, name: flashnext, log_driver: journald, boots_seen: 1, boot: 0}
@@ -364,8 +365,8 @@ def main() -> None:
             )
         if module.params["source"] == "journald" and ledger["status"] != "absent" and not ledger["flags"]:
             module.warn(
-                f"The main process of {ledger['source']['name']} does not have the engine's command line. Its flags are "
-                "not known, and the pair keeps the rounding of its rows. Of a container the runtime knows them "
+                f"The main process of {ledger['source']['name']} does not have the engine's command line. Its flags "
+                "are not known, and the pair keeps the rounding of its rows. Of a container the runtime knows them "
                 "(source: podman or docker)."
             )
         if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1:

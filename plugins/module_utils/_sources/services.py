@@ -65,14 +65,11 @@ def of_unit(name: str, scope: str, known: dict[str, t.Any]) -> Printed:
     ``systemd_unreachable``, ``command_missing`` and ``command_stuck``.
     """
     found = unit.show(name, scope)
+    known.update(name=found.name)
     if not runs(found):
         raise NotReadable(_no_unit(found), code="unit_inactive")
     main = _main_process(found)
-    known.update(
-        name=found.name,
-        invocation=found.invocation,
-        started_at=main.started_at if main is not None else None,
-    )
+    known.update(invocation=found.invocation, started_at=main.started_at if main is not None else None)
     try:
         text = unit.journal(found.invocation, scope)
     except RadianceError as error:
