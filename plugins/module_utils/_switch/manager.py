@@ -139,6 +139,10 @@ class Manager(abc.ABC):
         """Stop it, by force after ``timeout`` seconds; a sentence how it went. Raises ``still_running``."""
 
     @abc.abstractmethod
+    def hold_down(self, timeout: float) -> None:
+        """Where nothing runs, keep what restarts the service by itself from doing so; at most ``timeout`` seconds."""
+
+    @abc.abstractmethod
     def by_hand(self, found: process.Process | None, before: t.Sequence[str]) -> list[str]:
         """The shell commands that start the service as we do: ``found`` is ended first, then ``before`` is run."""
 

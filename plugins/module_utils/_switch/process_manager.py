@@ -217,6 +217,9 @@ class ProcessManager(Manager):
 
         return wait_until(ended, timeout, _POLL)
 
+    def hold_down(self, timeout: float) -> None:
+        """Nothing restarts a plain process."""
+
     def by_hand(self, found: process.Process | None, before: t.Sequence[str]) -> list[str]:
         """The shell commands that start the service as we do: ``found`` is ended first, then ``before`` is run."""
         words = " ".join(shlex.quote(word) for word in self.start_argv)

@@ -38,7 +38,7 @@ def used_mib(sysfs: str = SYSFS) -> int | None:
 
 def opens_a_card(pid: int) -> bool:
     """Whether the process, or one that it began (a container's first process is its init), has a card's device open."""
-    return _has_open(pid) or any(opens_a_card(child) for child in _children(pid))
+    return _has_open(pid) or any(opens_a_card(child) for child in children(pid))
 
 
 def _has_open(pid: int) -> bool:
@@ -52,7 +52,8 @@ def _has_open(pid: int) -> bool:
     return False
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """The processes that this one began and that are still its own; empty where they cannot be seen."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
         try:

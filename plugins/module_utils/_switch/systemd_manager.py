@@ -42,6 +42,12 @@ _SAME_LINE = 5.0
 _UP = ("active", "activating", "reloading", "deactivating", "refreshing")
 
 
+def exec_words(shown: str) -> list[str]:
+    """The command line in what ``systemctl show`` prints of ExecStart; it parts words by blanks and quotes nothing."""
+    found = re.search(r"argv\[\]=(.*?) ; ignore_errors=", shown)
+    return found.group(1).split() if found else []
+
+
 class SystemdManager(Manager):
     """A boot is ``{before, invocation, pid, ticks}``: the unit's invocation before the start, and that of the boot.
 
@@ -123,9 +129,7 @@ class SystemdManager(Manager):
 
     def program(self) -> list[str]:
         """The words of the unit's ExecStart."""
-        shown = units.systemctl(self.scope, "show", "--property=ExecStart", "--value", self.unit).out
-        found = re.search(r"argv\[\]=(.*?) ; ignore_errors=", shown)
-        return found.group(1).split() if found else []
+        return exec_words(units.systemctl(self.scope, "show", "--property=ExecStart", "--value", self.unit).out)
 
     def no_program(self) -> str | None:
         """A few words when the program of ExecStart is not there."""
@@ -218,9 +222,7 @@ class SystemdManager(Manager):
         """Stop the unit and what is left of its container; by force after ``timeout`` seconds."""
         began = time.monotonic()
         alone = self._state().active_state not in _UP
-        done = units.systemctl(self.scope, "stop", "--no-block", self.unit)
-        if done.status != 0:
-            raise RadianceError(f"systemd does not stop {self.unit}: {done.err.strip()}", code="still_running")
+        self._stop_unit()
         if alone:
             send(pid, ticks, signal.SIGTERM)  # its client was killed: systemd knows nothing of the container
         if wait_until(lambda: self._down(pid, ticks), timeout, _POLL):
@@ -232,6 +234,19 @@ class SystemdManager(Manager):
         if not wait_until(lambda: self._down(pid, ticks), KILL_WAIT, _POLL):
             raise held_by_the_kernel(pid)
         return f"{self.unit} did not end within {timeout:g} s of systemctl stop, and process {pid} was killed"
+
+    def _stop_unit(self) -> None:
+        done = units.systemctl(self.scope, "stop", "--no-block", self.unit)
+        if done.status != 0:
+            raise RadianceError(f"systemd does not stop {self.unit}: {done.err.strip()}", code="still_running")
+
+    def hold_down(self, timeout: float) -> None:
+        """Stop a unit that waits for its next restart, or that has just begun it."""
+        self._stop_unit()
+        if not wait_until(lambda: self._state().active_state not in _UP, timeout, _POLL):
+            raise RadianceError(
+                f"{self.unit} did not end within {timeout:g} s of systemctl stop.", code="still_running"
+            )
 
     def _down(self, pid: int, ticks: int) -> bool:
         return not process.alive(pid, ticks) and self._state().active_state not in _UP and self._container() is None

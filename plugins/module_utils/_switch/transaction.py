@@ -230,7 +230,9 @@ class Transaction:
         with self.run.phase("restore") as phase:
             found = self.manager.current()
             ended = ""
-            if found is not None:
+            if found is None:
+                self.manager.hold_down(self.request.stop_timeout)
+            else:
                 self.run.acted(self.manager.stop_argv(found.pid))
                 ended = self.manager.stop(found.pid, found.started_ticks, self.request.stop_timeout) + "; "
             put_back = files.restore(self.journal.data["files"])
