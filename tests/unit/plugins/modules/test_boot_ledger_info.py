@@ -19,6 +19,7 @@ LOGS = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 HEALTHY = LOGS / "healthy-1.0.13.log"
 KEY = "hush-hush-1234"
 
+PutProgram = t.Callable[[str, str], pathlib.Path]
 Run = t.Callable[..., dict[str, t.Any]]
 
 
@@ -112,9 +113,41 @@ def test_a_process_that_does_not_write_the_log_is_not_used(run: Run, tmp_path: p
     assert f"No live process of {tmp_path}/pid" in json.dumps(result["warnings"])
 
 
-@pytest.mark.parametrize("source", ["file", "receipt", "text"])
+@pytest.mark.parametrize("source", ["podman", "docker", "journald", "file", "receipt", "text"])
 def test_a_source_needs_its_option(run: Run, source: str) -> None:
-    assert run(source=source)["failed"] is True
+    result = run(source=source)
+    assert result["failed"] is True
+    assert f"source is {source} but all of the following are missing" in result["msg"]
+
+
+def test_a_container_is_what_is_read_by_default(run: Run, put_program: PutProgram) -> None:
+    told = LOGS.parent / "containers" / "podman-4.3.1-running.json"
+    put_program("podman", f"[ $1 = container ] && cat {told} || cat {HEALTHY}")
+    result = run(name="flashnext")
+    assert result["ledger"]["pair"] == {"weights_mib": 24000, "kv_mib": 5120, "exact": True}
+    assert result["ledger"]["source"]["kind"] == "podman"
+
+
+def test_a_container_that_is_not_there(run: Run, put_program: PutProgram) -> None:
+    put_program("podman", "echo 'Error: no such container x' >&2; exit 125")
+    result = run(name="x")
+    assert (result["failed"], result["code"]) == (True, "container_absent")
+    assert result["ledger"]["status"] == "absent"
+
+
+def test_a_runtime_that_is_not_there(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run(source="docker", name="flashnext")
+    assert (result["failed"], result["code"]) == (True, "command_missing")
+
+
+def test_a_unit_whose_flags_are_not_known_is_a_warning(run: Run, put_program: PutProgram) -> None:
+    shown = "Id=flashnext.service\nActiveState=active\nSubState=running\nMainPID=0\nInvocationID=9ab33127\n"
+    put_program("systemctl", f"printf '{shown}'")
+    put_program("journalctl", f"cat {HEALTHY}")
+    result = run(source="journald", name="flashnext", scope="user")
+    assert (result["ledger"]["status"], result["ledger"]["pair"]["exact"]) == ("complete", False)
+    assert "does not have the engine's command line" in json.dumps(result["warnings"])
 
 
 def test_the_endpoint_tells_the_version(run: Run, versions: str, tmp_path: pathlib.Path) -> None:
