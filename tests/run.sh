@@ -16,8 +16,8 @@ source tests/parts.sh
 
 LOGS=$CACHE/tests
 PARTS=(
-    shell ruff format yaml types changelog unit galaxy docs lint sanity units integration molecule rehearsal
-    next-unit next-sanity next-rehearsal
+    shell ruff format yaml types changelog unit galaxy docs lint sanity units integration molecule hosts
+    rehearsal next-unit next-sanity next-rehearsal
 )
 EXTRA_PARTS=(mutations)
 

@@ -2,6 +2,7 @@
 # Real test hosts: Debian with systemd, sshd, sudo and podman, each in a container of its own.
 #
 #   hosts.sh requirements        install what this machine needs, by apt
+#   hosts.sh check               say what this machine lacks, and fail where it lacks anything
 #   hosts.sh build               make the image where the cache lacks it
 #   hosts.sh up                  bring the hosts up, and write an inventory for them
 #   hosts.sh engine              build the engine's image again, from the checkout, on the running hosts
@@ -69,6 +70,7 @@ check_machine() {
     ((EUID == 0)) || fail "the hosts need root: debootstrap, and containers that run systemd"
     mapfile -t packages < <(lacking)
     ((${#packages[@]} == 0)) || fail "this machine lacks ${packages[*]}; 'hosts.sh requirements' installs them"
+    [[ -c /dev/net/tun ]] || fail "this machine has no /dev/net/tun, which slirp4netns needs"
 }
 
 build() {
@@ -251,6 +253,7 @@ command=${1:-}
 (($#)) && shift
 case $command in
     requirements | up | engine | status) "$command" ;;
+    check) check_machine ;;
     build) check_machine && build ;;
     inventory) printf '%s\n' "$state/inventory.yml" ;;
     down) down "$@" ;;

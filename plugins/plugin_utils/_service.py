@@ -148,7 +148,7 @@ def image_objection(service: Service, image: t.Any, env: str) -> str:
         what = f"the unit {unit} runs its engine without a container" if unit else f"{name} is a plain process"
         return f"image={image} was asked, and {what}: there is no image. Leave it out."
     return (
-        f"image={image} was asked for {name}. A change of the image is not part of a resize yet: its figures are those "
-        f"of another engine. Write it as IMAGE in {env}, on the host and in the fleet directory, and as `image` of "
-        f"{name} in the inventory, then restart {unit} and plan on what it prints."
+        f"image={image} was asked for {name}. A change of the image is not part of a resize yet: a plan is made from "
+        f"what the engine of that image printed. Write it as IMAGE in {env}, on the host and in the fleet directory, "
+        f"and as `image` of {name} in the inventory, restart {unit}, and resize from there."
     )
