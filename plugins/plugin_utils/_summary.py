@@ -15,8 +15,8 @@ GOOD = ("switched", "unchanged")
 # From the word that outweighs all others to the one that says the least.
 WORDS = ("not_reached", "not_serving", "rolled_back", "drift", "refused", "inconclusive", "switched", "unchanged")
 
-# Codes of failures which mean that no boot of the engine serves, whatever was asked.
-_NOT_SERVING = ("absent", "incomplete", "refused", "not_running", "not_serving", "not_listening", "ledger")
+# Reasons of a ledger that is not complete by which the service does not serve.
+_NOT_SERVING = ("not_ready", "container_absent", "unit_inactive")
 
 
 def failure(result: t.Mapping[str, t.Any], task: str = "", reached: bool = True) -> dict[str, str]:
@@ -40,7 +40,7 @@ def _word(result: t.Mapping[str, t.Any], task: str, reached: bool) -> str:
     # A log that is lost, cut or unknown says nothing of the service; a boot that ended or does not listen yet does.
     ledger = result.get("ledger") or {}
     reason = ledger.get("reason") or {}
-    if not outcome and (ledger.get("status") == "refused" or reason.get("code") == "not_ready"):
+    if not outcome and (ledger.get("status") == "refused" or reason.get("code") in _NOT_SERVING):
         return "not_serving"
     return "drift" if "drift" in task.lower() or result.get("code") == "drift" else "refused"
 

@@ -86,7 +86,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     (top / "play.yml").write_text(json.dumps([play]))
     ran = subprocess.run(
         [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "-c", "local", str(top / "play.yml")],
-        env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        env={
+            **os.environ,
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        },
         check=False,
         capture_output=True,
         text=True,

@@ -190,6 +190,8 @@ def test_numbers_for_a_person(value: t.Any, text: str) -> None:
         ({"msg": "x", "outcome": "unchanged", "ledger": {"status": "complete"}}, "", "refused"),
         ({"msg": "x", "ledger": {"status": "refused"}}, "", "not_serving"),
         ({"msg": "x", "ledger": {"status": "incomplete", "reason": {"code": "not_ready"}}}, "", "not_serving"),
+        ({"msg": "x", "ledger": {"status": "absent", "reason": {"code": "container_absent"}}}, "", "not_serving"),
+        ({"msg": "x", "ledger": {"status": "absent", "reason": {"code": "unit_inactive"}}}, "", "not_serving"),
         ({"msg": "x", "ledger": {"status": "incomplete", "reason": {"code": "log_cut"}}}, "", "refused"),
         ({"msg": "x", "ledger": {"status": "absent", "reason": {"code": "log_unreadable"}}}, "", "refused"),
         ({"msg": "x"}, "kvfleet.radiance.endpoint : Stop at drift", "drift"),

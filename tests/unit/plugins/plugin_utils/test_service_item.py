@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import pathlib
 import typing as t
 
 import pytest
+import yaml
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _request, _schemas, _service
 
@@ -23,6 +25,13 @@ def test_each_kind_of_service_fits_the_schema(service: dict[str, t.Any]) -> None
     assert _schemas.problems(service, "service") == []
     source = _service.managed_by(service)["source"]
     assert _schemas.problems({**service, "source": source}, "service") == []
+
+
+def test_the_example_of_the_inventory_is_a_service() -> None:
+    path = pathlib.Path(__file__).resolve().parents[4] / "inventory" / "host_vars" / "dankserver.yml"
+    (service,) = yaml.safe_load(path.read_text(encoding="utf-8"))["endpoint_services"]
+    assert _schemas.problems(service, "service") == []
+    assert _service.engine_command(service)[:2] == ["podman", "run"]
 
 
 @pytest.mark.parametrize(
