@@ -13,7 +13,7 @@ import threading
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import LONGEST_BOOT, boot_text
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import boot_text
 
 READ_SECONDS = 300.0
 
@@ -44,8 +44,8 @@ def run(argv: t.Sequence[str], timeout: float = 60.0) -> Done:
 def read_until_listening(argv: t.Sequence[str], timeout: float = READ_SECONDS) -> tuple[str, int | None]:
     """What a program prints, stdout and stderr in their order, up to the listening line of the first boot in it.
 
-    The second value is its exit status, or None where it was ended at that line (or at ``LONGEST_BOOT`` bytes): what
-    it would have printed then is not read. Raises RadianceError ``command_missing`` and ``command_stuck``.
+    The second value is its exit status, or None where it was ended at that line (or after more than a boot can be):
+    what it would have printed then is not read. Raises RadianceError ``command_missing`` and ``command_stuck``.
     """
     process = _start(argv, subprocess.STDOUT)
     late = threading.Event()
@@ -58,7 +58,7 @@ def read_until_listening(argv: t.Sequence[str], timeout: float = READ_SECONDS) -
     timer.daemon = True
     timer.start()
     try:
-        text, whole = boot_text(t.cast("t.BinaryIO", process.stdout), LONGEST_BOOT)
+        text, whole = boot_text(t.cast("t.BinaryIO", process.stdout))
         status = process.wait() if whole else None
     finally:
         timer.cancel()

@@ -5,30 +5,29 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+import sys
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.boots import BootCounter, is_listening
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import Line, read_line, split_lines
 
-# A boot prints some hundred lines; one traced step by step stays under this.
-LONGEST_BOOT = 16 * 1024 * 1024
+# A boot prints some hundred lines. What is longer is none, and is not read into memory to find that out.
+LONGEST_BOOT = 4 * 1024 * 1024
+_LINE_COST = 100  # what a line takes beside its text, so that short ones do not take more memory than long ones
 _LONGEST_PIECE = 64 * 1024
 _CHUNK = 256 * 1024
-# Every line that begins a boot has one of these in it (``m --``: the end of a colour before an option's name), so that
-# whole chunks of traffic are passed over at the speed of a search.
-_MARKS = (
-    b"device: ",
-    b"E --",
-    b"m --",
-    b"unknown ",
-    b"unrecogni",
-    b"unsupported ",
-    b"removed ",
-    b"RADIANCE_LOG=",
-)
+# Where a boot may begin, so that nothing else of the traffic is looked at: an error line, and the inventory. What a
+# search costs is how often the letter occurs that it begins with. These two are rare, and all the inventory's forms
+# have a b there; a chunk without the letter is passed over at the speed of memchr(3).
+_ESCAPE = rb"(?:\x1b|\xc2\x9b)[^A-Za-z\r\n]{0,32}[A-Za-z]"
+_ERROR = re.compile(rb"E(?:\[\d{1,3}\]|" + _ESCAPE + rb")* (?:" + _ESCAPE + rb")*(?:-|un|removed |RADIANCE_LOG=)")
+_INVENTORY = re.compile(rb"b(?:(?<=device: AQL b)|(?<=device: host b)|(?<=device: b))")
+_COLOURED_INVENTORY = re.compile(rb"device: ")  # a colour may stand before the b
 _LISTENING_MARK = b"server: listening on"
+_LISTENING = re.compile(_LISTENING_MARK)
 
 
 def read_log(
@@ -80,23 +79,38 @@ def read_log(
 
 
 def _find_starts(file: t.BinaryIO, offset: int, to_listening: bool) -> list[int]:
-    marks = (*_MARKS, _LISTENING_MARK) if to_listening else _MARKS
     counter = BootCounter()
     starts: list[int] = []
     for beginning, chunk in _chunks(file, offset):
-        if not any(mark in chunk for mark in marks):
-            continue
-        position = beginning
-        # A carriage return ends a line as well: a progress bar has the engine's next line behind it.
-        for piece in chunk.splitlines(keepends=True):
-            if any(mark in piece for mark in marks):
-                line = _read(piece)
-                if counter.starts(line):
-                    starts.append(position)
-                if to_listening and is_listening(line):
-                    return starts
-            position += len(piece)
+        for position, raw in _candidates(chunk, to_listening):
+            line = _read(raw)
+            if counter.starts(line):
+                starts.append(beginning + position)
+            if to_listening and is_listening(line):
+                return starts
     return starts
+
+
+def _candidates(chunk: bytes, listening: bool) -> t.Iterator[tuple[int, bytes]]:
+    """The lines of a chunk that may begin a boot, or say that it listens, with their positions."""
+    coloured = b"\x1b" in chunk or b"\x9b" in chunk
+    marks: list[int] = []
+    if b"E" in chunk:
+        marks += (found.start() for found in _ERROR.finditer(chunk))
+    if b"b" in chunk:
+        marks += (found.start() for found in (_COLOURED_INVENTORY if coloured else _INVENTORY).finditer(chunk))
+    if listening:
+        marks += (found.start() for found in _LISTENING.finditer(chunk))
+    end = 0
+    for mark in sorted(marks):
+        if mark < end:  # on the line before
+            continue
+        # A carriage return ends a line as well: a progress bar has the engine's next line behind it.
+        start = chunk.rfind(b"\n", end, mark) + 1 or end
+        start = chunk.rfind(b"\r", start, mark) + 1 or start
+        end = chunk.find(b"\n", mark) + 1 or len(chunk)
+        end = chunk.find(b"\r", mark, end) + 1 or end
+        yield start, chunk[start:end]
 
 
 def _chunks(file: t.BinaryIO, offset: int) -> t.Iterator[tuple[int, bytes]]:
@@ -129,31 +143,37 @@ def _chunks(file: t.BinaryIO, offset: int) -> t.Iterator[tuple[int, bytes]]:
 
 def _read_boot(file: t.BinaryIO, start: int, end: int | None) -> str:
     file.seek(start)
-    return boot_text(file, LONGEST_BOOT if end is None else min(LONGEST_BOOT, end - start))[0]
+    return boot_text(file, None if end is None else end - start)[0]
 
 
-def boot_text(file: t.BinaryIO, limit: int) -> tuple[str, bool]:
-    """The text from here to a listening line, to the end, or over ``limit`` bytes; of an overlong line the beginning.
+def boot_text(file: t.BinaryIO, length: int | None = None) -> tuple[str, bool]:
+    """The text from here to a listening line, to the end, or over ``length`` bytes, and no more than a boot can be.
 
-    Also whether that was to the end. A pipe will do: nothing behind the listening line is waited for.
+    Of an overlong line it has the beginning. Also whether it goes to the end. A pipe will do: nothing behind the
+    listening line is waited for.
     """
     pieces: list[bytes] = []
-    whole = False
-    while limit > 0:
-        piece = file.readline(min(_LONGEST_PIECE, limit))
-        limit -= len(piece)
-        pieces.append(piece)
-        while piece and limit > 0 and not piece.endswith(b"\n"):  # the rest of an overlong line is dropped
-            piece = file.readline(min(_LONGEST_PIECE, limit))
-            limit -= len(piece)
-            if piece.endswith(b"\n"):
-                pieces.append(b"\n")
+    left, room = sys.maxsize if length is None else length, LONGEST_BOOT
+    while left > 0 and room > 0:
+        piece = file.readline(min(_LONGEST_PIECE, left))
         if not piece:
-            whole = True
+            return _decoded(pieces), True
+        left -= len(piece)
+        room -= len(piece) + _LINE_COST * (1 + piece.count(b"\r"))
+        pieces.append(piece)
+        rest = piece
+        while rest and left > 0 and not rest.endswith(b"\n"):  # what an overlong line goes on with is dropped
+            rest = file.readline(min(_LONGEST_PIECE, left))
+            left -= len(rest)
+            if rest.endswith(b"\n"):
+                pieces.append(b"\n")
+        if _LISTENING_MARK in piece and any(is_listening(_read(part)) for part in piece.splitlines()):
             break
-        if _LISTENING_MARK in pieces[-1] and any(is_listening(_read(part)) for part in pieces[-1].splitlines()):
-            break
-    return b"".join(pieces).decode("utf-8", "replace"), whole
+    return _decoded(pieces), False
+
+
+def _decoded(pieces: list[bytes]) -> str:
+    return b"".join(pieces).decode("utf-8", "replace")
 
 
 def _read(raw: bytes) -> Line:

@@ -135,7 +135,7 @@ def test_an_overlong_line_does_not_fill_the_memory() -> None:
 
 def test_a_log_without_end_is_read_over_the_longest_boot() -> None:
     text, status = read_until_listening(["yes", "y" * 63])
-    assert len(text) == 16 * 1024 * 1024
+    assert (len(text), text.count("\n")) == (1_636_864, 25_576)
     assert status is None
 
 

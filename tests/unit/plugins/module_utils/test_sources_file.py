@@ -6,13 +6,19 @@ from __future__ import annotations
 
 import os
 import pathlib
+import subprocess
+import sys
 import tracemalloc
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.boots import BootCounter
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import read_line, split_lines
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import boot_of_log, ledger_from
+from hypothesis import given
+from hypothesis import strategies as st
 
 LOGS = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 HEALTHY = (LOGS / "healthy-1.0.13.log").read_bytes()
@@ -216,3 +222,77 @@ def test_a_boot_far_into_the_log_is_found_at_its_own_byte(tmp_path: pathlib.Path
     assert len(before) > 3 * 256 * 1024
     text, place = read_log(write(tmp_path / "log", before + HEALTHY))
     assert (text.encode(), place["offset"]) == (HEALTHY, len(before))
+
+
+PREFIXES = ["", "\x1b[32m", "web  | ", "2026-11-02T10:00:00.123456789Z stderr F ", "Nov 02 10:00:00 host radiance[7]: "]
+LEVELS = ["I ", "E ", "E[0] ", "I[1] ", "E\x1b[0m ", "E\x1b[0m[1] ", "I\x1b[0m \x1b[1m", "E \x1b[31m", "W ", ""]
+TEXTS = [
+    "device: AQL backend, 2 device(s) [0:gfx1201 1:gfx1201]",
+    "device: \x1b[1mAQL backend, 2 device(s) [0:gfx1201 1:gfx1201]",
+    "device: host backend, 1 device(s) [0:host]",
+    "device: built with HIP but no device is visible -- using the host backend",
+    "device: using 2 of 3 [0:a 1:a], ignoring [2:b]",
+    "unknown option '--b'",
+    "unsupported argument",
+    "removed flag --expert-vs-cache-ratio",
+    "--model is required",
+    "-m needs an argument",
+    "RADIANCE_LOG='loud' is not error|warn|info|debug|trace; using info",
+    "request 7 failed: E --model is required",
+    "",
+]
+
+
+def lines_of_logs() -> st.SearchStrategy[str]:
+    parts = st.tuples(*(st.sampled_from(of) for of in (PREFIXES, LEVELS, TEXTS, ["\n", "\r\n", "\r", "\n"])))
+    return st.one_of(parts.map("".join), st.text(alphabet="EbIdevice: \u009b\u201bAQL-[0]un\x1bm", max_size=12))
+
+
+@given(st.lists(lines_of_logs(), max_size=12))
+def test_no_beginning_of_a_boot_is_passed_over_and_none_is_made_up(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    content = "".join(lines)
+    counter = BootCounter()
+    for raw in split_lines(content):
+        counter.starts(read_line(raw))
+    log = write(tmp_path_factory.getbasetemp() / "passed-over.log", content.encode())
+    assert read_log(log)[1]["boots_seen"] == counter.seen
+
+
+READ_AND_TELL = """
+import sys
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+print(ledger_from("file", path=sys.argv[1])["status"])
+with open("/proc/self/status") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+"""
+HEAD, BODY = HEALTHY.split(b"I VRAM budget", 1)
+UNREADY = HEALTHY.replace(b"server: listening", b"server: not yet listening")
+
+
+@pytest.mark.parametrize(
+    ("parts", "status"),
+    [
+        ([(HEALTHY, 1), (TRAFFIC, 200_000)], "complete"),
+        ([(HEAD, 1), (b"x", 20_000_000), (b"\nI VRAM budget" + BODY, 1)], "complete"),
+        ([(TRAFFIC, 200_000)], "absent"),
+        ([(b"a\n", 10_000_000)], "absent"),
+        ([(b"a\r", 10_000_000)], "absent"),
+        ([(UNREADY, 1), (TRAFFIC, 200_000)], "incomplete"),
+    ],
+    ids=["traffic", "one long line", "no boot", "short lines", "carriage returns", "never listens"],
+)
+def test_any_log_is_read_in_little_memory(tmp_path: pathlib.Path, parts: list[tuple[bytes, int]], status: str) -> None:
+    log = write(tmp_path / "log", b"".join(part * times for part, times in parts))
+    collections = pathlib.Path(read_log.__code__.co_filename).parents[6]
+    done = subprocess.run(
+        [sys.executable, "-c", READ_AND_TELL, log],
+        env={**os.environ, "PYTHONPATH": str(collections)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    told, peak_kib = done.stdout.split()
+    assert told == status
+    assert int(peak_kib) < 64 * 1024
