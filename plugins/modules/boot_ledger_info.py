@@ -81,6 +81,9 @@ options:
     description:
       - Base URL of the endpoint, without C(/v1), for example V(http://127.0.0.1:8000). Its C(/version) is asked for
         C(ledger.engine), since the log does not tell the engine's version.
+      - What its C(/server_info) tells of the boot that serves is compared with the ledger, in the checks that begin
+        with C(endpoint_). Where one of them fails the ledger is V(incomplete), and its reason, V(endpoint_differs),
+        says which of the two is stale.
       - It is asked only for the last boot of a log, and only where that boot came to its listening line. An endpoint
         that does not answer is a warning.
     type: str
@@ -293,7 +296,10 @@ ledger:
       elements: dict
       returned: always
     checks:
-      description: Sums that the figures must satisfy, within their rounding.
+      description:
+        - Sums that the figures must satisfy, within their rounding.
+        - With O(endpoint) also what it tells of the same things. Such a check has both figures in C(says), and null for
+          the two numbers where it is no size.
       type: list
       elements: dict
       returned: always
@@ -317,12 +323,13 @@ code:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read_key
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.cross_check import hold_to_endpoint
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.version import ask_version
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.version import ask_server_info, ask_version
 
 
 def main() -> None:
-    """Read the ledger, and ask the endpoint for the version that a log does not tell."""
+    """Read the ledger, and ask the endpoint what a log does not tell, and whether it is of this boot."""
     module = AnsibleModule(
         argument_spec={
             "source": {
@@ -372,7 +379,12 @@ def main() -> None:
         if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1:
             version, why = ask_version(module.params["endpoint"], key)
             ledger["engine"] = {"version": version, "version_from": "endpoint" if version else None}
-            if why:
+            info, told_at = None, 0.0
+            if version is not None:
+                info, told_at, why = ask_server_info(module.params["endpoint"], key)
+            if info is not None:
+                ledger = hold_to_endpoint(ledger, info, told_at)
+            else:
                 module.warn(why)
     except RadianceError as error:
         module.fail_json(msg=error.text, code=error.code, **error.result)

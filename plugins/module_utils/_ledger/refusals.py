@@ -43,6 +43,7 @@ REASON_CODES: t.Mapping[str, str] = {
     "rows_unreadable": "a row's figure is not in the engine's form",
     "rows_missing": "rows that this kind of boot prints are missing",
     "sums_off": "the figures contradict each other",
+    "endpoint_differs": "the endpoint tells of another boot than the log",
     # absent
     "log_empty": "there is no text",
     "no_boot": "no boot of this engine is in the text",

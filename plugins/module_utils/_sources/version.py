@@ -1,15 +1,17 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The engine's version, which its log does not tell: asked of the endpoint."""
+"""What the endpoint tells of the engine: its version, which no log tells, and what it serves."""
 
 from __future__ import annotations
 
 import re
+import time
+import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import QUICK_SECONDS, refuse_key
 
-_LIMIT = 64 * 1024
+_LIMIT = 1024 * 1024
 _VERSION = re.compile(r"^[0-9A-Za-z.+_-]{1,64}$")
 
 
@@ -28,3 +30,17 @@ def ask_version(endpoint: str, api_key: str | None = None) -> tuple[str | None, 
         return None, f"What answers at {endpoint} is not radiance, so the engine's version is not known."
     why = reply.fault.text if reply.fault else f"it answered {reply.status}"
     return None, f"{endpoint} did not tell the engine's version: {why}."
+
+
+def ask_server_info(endpoint: str, api_key: str | None = None) -> tuple[dict[str, t.Any] | None, float, str]:
+    """What ``/server_info`` tells and when, in seconds since the epoch; or None, 0 and a sentence that says why.
+
+    Ask for the version first: a key is refused there. Raises RadianceError ``endpoint_unusable``.
+    """
+    reply = client.get(endpoint, "/server_info", timeout=QUICK_SECONDS, api_key=api_key, limit=_LIMIT)
+    said = reply.json() if reply.ok else None
+    if isinstance(said, dict) and isinstance(said.get("server"), dict) and isinstance(said.get("engine"), dict):
+        return said, time.time(), ""
+    why = reply.fault.text if reply.fault else "" if reply.ok else f"it answered {reply.status}"
+    why = why or "its answer has not the form that is known here"
+    return None, 0.0, f"{endpoint} did not tell what it serves ({why}), so the ledger was not compared with it."

@@ -174,6 +174,13 @@ def test_a_version_that_is_not_told_is_a_warning(run: Run, versions: str, body: 
     assert "failed" not in result
 
 
+def test_an_endpoint_that_tells_its_version_only_is_not_compared(run: Run, versions: str) -> None:
+    Versions.body, Versions.status = b'{"version": "1.0.13", "engine": "radiance"}', 200
+    result = run(source="file", path=str(HEALTHY), endpoint=versions, api_key=KEY)
+    assert result["ledger"]["status"] == "complete"
+    assert "did not tell what it serves (it answered 401)" in json.dumps(result["warnings"])
+
+
 def test_a_wrong_key_fails(run: Run, versions: str) -> None:
     Versions.body, Versions.status = b"{}", 200
     result = run(source="file", path=str(HEALTHY), endpoint=versions, api_key="another-key")
