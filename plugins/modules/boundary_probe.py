@@ -9,15 +9,22 @@ module: boundary_probe
 short_description: Prove that a radiance endpoint holds all its sequences at full length at once
 version_added: 0.1.0
 description:
-  - Sends as many prompts at once as the endpoint runs sequences, each filling the window but for what it generates. A
-    marker, one unique word, stands first in each prompt, and the answer must return it.
+  - Sends as many prompts at once as the endpoint runs sequences, each filling the window but for what it generates.
+    Three markers, each one unique word, stand first in each prompt, in its middle and at its end, and the answer must
+    return them all.
   - Every sequence keeps generating until the last one has its first token, so that all hold the KV pool together.
     That they did is shown by the times of their tokens, with C(/stats) as the second witness.
+  - A short prompt with markers of its own must be answered right after the long ones.
+  - Where the driver shows what the cards hold, VRAM and GTT are read before, during and after. GTT that grows by more
+    than 256 MiB is memory that did not fit the card.
   - The verdict is V(passed) only where every marker came back and all sequences overlapped. It is V(failed) for a
-    lost, foreign or truncated marker, for a request that the engine failed or refused inside the window, and where
-    the engine's own account shows that the pool does not hold them all (a preemption, or a pool of fewer tokens).
+    lost, foreign or truncated marker, for a request that the engine failed or refused inside the window, for a spill
+    into host memory, for a wrong answer after the long prompts, and where the engine's own account shows that the pool
+    does not hold them all (a preemption, or a pool of fewer tokens).
     It is V(inconclusive) for everything that proves neither, such as other traffic, a full queue, or a request that
-    passed O(timeout).
+    passed O(timeout). RV(boundary.cause) names the cause in one word.
+  - A marker of another prompt is answered from somebody else's cache. RV(boundary.critical) is then true, and no
+    other host should be touched.
   - A verdict of V(failed) or V(inconclusive) does not fail the module. A wrong key, nothing listening, or a bad
     option does.
   - It changes nothing on disk, and it costs the endpoint's users real time.
@@ -42,6 +49,12 @@ options:
         which is 600 for 3 sequences of 200,000 tokens.
       - A whole number in plain decimal digits.
     type: raw
+  card_folder:
+    description:
+      - Folder in which the driver shows the cards as C(card0/device/mem_info_gtt_used) and so on. Where it shows none,
+        RV(boundary.memory) is null.
+    type: path
+    default: /sys/class/drm
 author:
   - kvfleet.radiance maintainers (@kvfleet)
 """
@@ -57,6 +70,12 @@ EXAMPLES = r"""
   ansible.builtin.fail:
     msg: "{{ probed.boundary.says }}"
   when: probed.boundary.verdict == "failed"
+
+- name: Stop the whole play where an answer held somebody else's words
+  ansible.builtin.fail:
+    msg: "{{ probed.boundary.says }}"
+  when: probed.boundary.critical
+  any_errors_fatal: true
 
 - name: Prove three sequences of 200,000 tokens when nobody else is served
   kvfleet.radiance.boundary_probe:
@@ -78,7 +97,7 @@ boundary:
       returned: always
       sample: 3
     retrieved:
-      description: Sequences whose answer returned its own marker.
+      description: Sequences whose answer returned all its own markers.
       type: int
       returned: always
       sample: 3
@@ -92,6 +111,21 @@ boundary:
       type: str
       returned: always
       sample: passed
+    cause:
+      description:
+        - What the verdict is named after, the gravest first, null where it is V(passed).
+        - V(failed) by V(foreign_marker), V(gone), V(spill), V(engine_error), V(refused_inside), V(preempted),
+          V(pool_too_small), V(truncated), V(marker_lost) or V(wrong_after).
+        - V(inconclusive) by V(other_traffic), V(queue_full), V(loading), V(late), V(cut), V(cancelled), V(oversize),
+          V(unsized), V(no_answer), V(overlap_short), V(witness_differs), V(not_served) or V(no_ratio).
+      type: str
+      returned: always
+      sample: marker_lost
+    critical:
+      description: Whether an answer held the marker of another prompt.
+      type: bool
+      returned: always
+      sample: false
     says:
       description: The verdict in words, with its numbers and causes.
       type: str
@@ -123,8 +157,19 @@ boundary:
           type: str
           returned: always
           sample: found
+        markers:
+          description: Its own markers that the answer holds, of V(head), V(middle) and V(end).
+          type: list
+          elements: str
+          returned: always
+          sample: [head, middle, end]
+        cause:
+          description: As RV(boundary.cause), of this sequence alone, null where nothing stands against it.
+          type: str
+          returned: always
+          sample: null
         says:
-          description: Where the marker was, or what happened.
+          description: Where the markers were, or what happened.
           type: str
           returned: always
           sample: in the answer
@@ -158,6 +203,68 @@ boundary:
           type: int
           returned: always
           sample: 0
+    memory:
+      description: What the cards held, null where the host shows none or nothing was asked.
+      type: dict
+      returned: always
+      contains:
+        grown_mib:
+          description: The most that GTT of one counted card grew.
+          type: int
+          returned: always
+          sample: 0
+        cards:
+          description: Each card that the driver shows.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            card:
+              description: Its name.
+              type: str
+              returned: always
+              sample: card0
+            counted:
+              description: Whether it counts. Graphics with less than a quarter of the largest card's memory do not.
+              type: bool
+              returned: always
+              sample: true
+            vram_mib:
+              description: Memory of the card in use, V(before), V(most) and V(after), in MiB.
+              type: dict
+              returned: always
+              sample: {before: 32408, most: 32408, after: 32408}
+            gtt_mib:
+              description: Host memory in use by the card, V(before), V(most) and V(after), in MiB.
+              type: dict
+              returned: always
+              sample: {before: 24, most: 24, after: 24}
+    after:
+      description: The short prompt after the long ones, null where it was not asked.
+      type: dict
+      returned: always
+      contains:
+        marker:
+          description: As for a sequence.
+          type: str
+          returned: always
+          sample: found
+        markers:
+          description: As for a sequence.
+          type: list
+          elements: str
+          returned: always
+          sample: [head, middle, end]
+        cause:
+          description: As for a sequence, with V(wrong_after) for a marker that was lost.
+          type: str
+          returned: always
+          sample: null
+        says:
+          description: Where the markers were, or what happened.
+          type: str
+          returned: always
+          sample: in the answer
     max_model_len:
       description: Window that was filled, null where nothing was asked.
       type: int
@@ -227,7 +334,7 @@ code:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import boundary, options
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import boundary, cards, options
 
 
 def main() -> None:
@@ -239,6 +346,7 @@ def main() -> None:
             "sequences": {"type": "raw"},
             "max_model_len": {"type": "raw"},
             "generate_tokens": {"type": "raw", "no_log": False},
+            "card_folder": {"type": "path", "default": cards.DRM},
         },
         mutually_exclusive=[("api_key", "api_key_file")],
         supports_check_mode=True,

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the pool holds N sequences of the full window at the same time, each with its own text.
 
-N prompts that fill the window but for what they generate, each with its marker as the first word, are sent at once
-and streamed. Every sequence goes on generating until the last one has its first token, so that all of them hold the
-pool together; that they did is shown by the times of their tokens, and by the engine's own /stats.
+N prompts that fill the window but for what they generate, each with a marker as its first word, one in its middle and
+one at its end, are sent at once and streamed. Every sequence goes on generating until the last one has its first token,
+so that all of them hold the pool together; that they did is shown by the times of their tokens, and by the engine's own
+/stats. Meanwhile the cards are watched, and a short prompt must still be answered right when the long ones are through.
 
 Private to the collection: it may change in any release.
 """
@@ -16,6 +17,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client as http
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import corpus
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.after import check_after
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Said, ask, fields
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import json_body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.calibration import (
@@ -23,6 +25,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.calibra
     Calibration,
     calibrate,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cards import CardWatch
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import (
     CHUNK_TOKENS,
     SPECULATIVE_TOKENS,
@@ -36,33 +39,28 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts i
     refuse_key,
     wait_for_idle,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import most_at_once
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.judging import (
+    Look,
+    Plan,
+    conclude,
+    findings_of,
+    judge_reply,
+    spilled,
+    unasked,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import Settings
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Sample, Watch, Witness, summarize
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Watch
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 
-# A prompt whose count is below this part of what was sent was cut on its way; calibration is far closer.
-_WHOLE = 0.97
-# What is judged as a failure of the pool or of the answers; everything else that is not whole proves nothing.
-_FAILED = frozenset({"lost", "foreign", "truncated", "engine", "refused", "gone"})
+# After these nothing more is asked: the endpoint is gone, or hangs.
+_ENDS = frozenset({"gone", "late"})
 
 
-class Plan(t.NamedTuple):
-    """One boundary: ``chars`` of prompt that are about ``prompt_tokens``, then ``generate_tokens`` of answer."""
+class Seat(t.NamedTuple):
+    """What one sequence was sent: its markers and the seed of its filler."""
 
-    sequences: int
-    window: int
-    generate_tokens: int
-    prompt_tokens: int
-    chars: int
-
-
-class Look(t.NamedTuple):
-    """One reply as judged. ``kind``: found, unsized, oversize, or one of asking.Failure's, or one of ``_FAILED``."""
-
-    kind: str
-    marker: str
-    says: str
+    words: corpus.Words
+    seed: int
 
 
 def plan_boundary(facts: Facts, settings: Settings) -> tuple[int, int, int]:
@@ -78,11 +76,13 @@ def plan_boundary(facts: Facts, settings: Settings) -> tuple[int, int, int]:
     if facts.max_num_seqs is not None and sequences > facts.max_num_seqs:
         raise Inconclusive(
             f"sequences: {sequences:,} asked, and the endpoint runs {facts.max_num_seqs:,} at a time; the rest would "
-            "queue and prove nothing"
+            "queue and prove nothing",
+            "not_served",
         )
     if facts.max_model_len is not None and window > facts.max_model_len:
         raise Inconclusive(
-            f"max_model_len: a window of {window:,} tokens asked, and the endpoint serves {facts.max_model_len:,}"
+            f"max_model_len: a window of {window:,} tokens asked, and the endpoint serves {facts.max_model_len:,}",
+            "not_served",
         )
     depth = SPECULATIVE_TOKENS if facts.speculative_tokens is None else facts.speculative_tokens
     # What the endpoint says is the budget of a step. The checkpoint interval may cut prefill to smaller chunks, which
@@ -105,122 +105,6 @@ def size_boundary(sequences: int, window: int, generate: int, chars_per_token: f
     return Plan(sequences, window, generate, prompt_tokens, int(prompt_tokens * chars_per_token))
 
 
-def judge_reply(said: Said, own: str, others: t.Collection[str], plan: Plan) -> Look:
-    """Judge one reply to the prompt with the marker ``own``. Pure."""
-    places = {"the answer": said.heard.content, "the reasoning": said.heard.reasoning}
-    strange = next((marker for marker in others if any(marker in text for text in places.values())), None)
-    if strange is not None:
-        return Look("foreign", "foreign", f"CRITICAL: the reply holds {strange}, the marker of another prompt")
-    read = said.heard.prompt_tokens
-    if said.failure is not None:
-        refusal = said.failure.refusal
-        if refusal is not None and (refusal.tokens is None or refusal.tokens >= plan.window):
-            return Look("oversize", "error", f"the prompt was sized too long: {said.failure.says}")
-        inside = f"refused inside a window of {plan.window:,} tokens: " if refusal is not None else ""
-        return Look(said.failure.kind, "error", inside + said.failure.says)
-    if read is not None and read < _WHOLE * plan.prompt_tokens:
-        return Look("truncated", "truncated", f"about {plan.prompt_tokens:,} tokens were sent and {read:,} were read")
-    where = next((place for place, text in places.items() if own in text), None)
-    if where is not None:
-        if read is None:
-            return Look("unsized", "found", f"in {where}; the reply does not say how many prompt tokens it read")
-        return Look("found", "found", f"in {where}")
-    if not said.heard.content:
-        spent = "all that was generated went into reasoning" if said.heard.reasoning else "the reply is empty"
-        return Look("other", "error", f"{spent}, so that nothing shows whether the marker was read")
-    return Look("lost", "lost", f"the reply does not hold {own}")
-
-
-def judge(
-    plan: Plan,
-    looks: t.Sequence[Look],
-    said: t.Sequence[Said],
-    samples: t.Sequence[Sample],
-) -> dict[str, t.Any]:
-    """The verdict over all replies, with the second witness. Pure.
-
-    Returns ``{asked, retrieved, overlap, verdict, says, replies, witness, max_model_len, generate_tokens}``.
-    """
-    spans = [(s.heard.first_at, s.heard.last_at) for s in said]
-    overlap, stretch = most_at_once((a, b) for a, b in spans if a is not None and b is not None)
-    witness = summarize(samples, stretch)
-    retrieved = sum(look.marker == "found" for look in looks)
-    traffic = (witness.in_flight or 0) > plan.sequences
-    failed = [f"sequence {i}: {look.says}" for i, look in enumerate(looks) if look.kind in _FAILED]
-    unclear = [f"sequence {i}: {look.says}" for i, look in enumerate(looks) if look.kind not in {*_FAILED, "found"}]
-    short = [] if traffic else _pool_too_small(plan, overlap, witness)
-    failed += short
-    if traffic:
-        unclear.append(
-            f"other traffic: {witness.in_flight:,} requests in flight where the probe sent {plan.sequences:,}"
-        )
-    unclear += [] if short else _short_of_overlap(plan, overlap, said, witness)
-    verdict = "failed" if failed else "inconclusive" if unclear else "passed"
-    says = (
-        f"{retrieved:,} of {plan.sequences:,} markers came back and {overlap:,} sequences of about "
-        f"{plan.prompt_tokens:,} tokens held the pool at the same time"
-    )
-    return {
-        "asked": plan.sequences,
-        "retrieved": retrieved,
-        "overlap": overlap,
-        "verdict": verdict,
-        "says": "; ".join([says, *failed, *unclear]),
-        "replies": [
-            {
-                "index": index,
-                "status": one.status,
-                "prompt_tokens": one.heard.prompt_tokens,
-                "marker": look.marker,
-                "says": look.says,
-            }
-            for index, (look, one) in enumerate(zip(looks, said))
-        ],
-        "witness": witness.as_dict(),
-        "max_model_len": plan.window,
-        "generate_tokens": plan.generate_tokens,
-    }
-
-
-def _pool_too_small(plan: Plan, overlap: int, witness: Witness) -> list[str]:
-    """What the engine's own account says against the pool: only that can tell a short pool from a short overlap."""
-    if witness.preempted:
-        return [f"the engine preempted {witness.preempted:,} of them: the pool does not hold them all"]
-    needed, total = plan.sequences * plan.prompt_tokens, witness.kv_tokens_total
-    if overlap < plan.sequences and total is not None and 0 < total < needed:
-        return [f"the pool has {total:,} tokens and they need about {needed:,}: it does not hold them all"]
-    return []
-
-
-def _short_of_overlap(plan: Plan, overlap: int, said: t.Sequence[Said], witness: Witness) -> list[str]:
-    if overlap < plan.sequences:
-        least = min((s.heard.generated_tokens or 0 for s in said), default=0)
-        why = (
-            f"one stopped after {least:,} of {plan.generate_tokens:,} tokens"
-            if 0 < least < plan.generate_tokens
-            else f"more than {plan.generate_tokens:,} generate_tokens would keep them together"
-        )
-        return [f"only {overlap:,} of {plan.sequences:,} sequences were seen to hold the pool together: {why}"]
-    if witness.decoding_within is not None and witness.decoding_within < plan.sequences:
-        return [f"/stats shows {witness.decoding_within:,} sequences decoding while {overlap:,} were streaming"]
-    return []
-
-
-def inconclusive(sequences: int | None, says: str) -> dict[str, t.Any]:
-    """The boundary of a probe that did not get to ask anything."""
-    return {
-        "asked": sequences,
-        "retrieved": 0,
-        "overlap": 0,
-        "verdict": "inconclusive",
-        "says": says,
-        "replies": [],
-        "witness": None,
-        "max_model_len": None,
-        "generate_tokens": None,
-    }
-
-
 def probe(settings: Settings) -> dict[str, t.Any]:
     """Run the probe: ``{boundary, calibration}``. Raises RadianceError for a wrong key or nothing listening."""
     calibration: Calibration | None = None
@@ -234,17 +118,36 @@ def probe(settings: Settings) -> dict[str, t.Any]:
             calibration = calibrate(settings.client, facts, settings.timeout)
             ratio, method = calibration.chars_per_token, calibration.method
             if ratio is None:
-                raise Inconclusive(f"the prompts cannot be sized: {calibration.says}")
+                raise Inconclusive(f"the prompts cannot be sized: {calibration.says}", "no_ratio")
         plan = size_boundary(sequences, window, generate, ratio, method)
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
         boundary = _run(settings, facts, plan)
     except Inconclusive as reason:
-        boundary = inconclusive(sequences, reason.says)
+        boundary = unasked(sequences, reason.cause, reason.says)
     return {"boundary": boundary, "calibration": calibration.as_dict() if calibration else None}
 
 
 def _run(settings: Settings, facts: Facts, plan: Plan) -> dict[str, t.Any]:
-    words = corpus.markers(plan.sequences)
+    seats = [Seat(words, corpus.fresh_seed()) for words in corpus.code_words(plan.sequences)]
+    with CardWatch(settings.cards) as cards:
+        with Watch(settings.client) as watch:
+            said = _ask_all(settings, facts, plan, seats)
+        looks = _looks(plan, seats, said)
+        if any(look.cause == "cut" for look in looks):
+            looks = _after_a_cut(settings.client, looks)
+        findings = findings_of(plan, looks, said, watch.samples)
+        after = None
+        if not any(look.cause in _ENDS for look in looks):
+            after, more = check_after(settings, facts, [word for seat in seats for word in seat.words])
+            findings += more
+    memory = cards.memory()
+    findings += spilled(memory)
+    boundary = conclude(plan, looks, said, watch.samples, findings)
+    return {**boundary, "memory": memory, "after": after, "edge": None}
+
+
+def _ask_all(settings: Settings, facts: Facts, plan: Plan, seats: t.Sequence[Seat]) -> list[Said]:
+    """Send all prompts at once and hear all replies. Raises Inconclusive, and RadianceError for a wrong key."""
     said: list[Said | None] = [None] * plan.sequences
     give_up = threading.Event()
     common = fields(
@@ -252,31 +155,33 @@ def _run(settings: Settings, facts: Facts, plan: Plan) -> dict[str, t.Any]:
     )
 
     def one(index: int) -> None:
-        prompt = corpus.recall_prompt(words[index], plan.chars, corpus.fresh_seed())
+        prompt = corpus.recall_prompt(seats[index].words, plan.chars, seats[index].seed)
         heard = ask(settings.client, json_body(common, prompt), settings.timeout, give_up)
         said[index] = heard
         if heard.failure is not None and heard.failure.kind == "late":
             give_up.set()
 
     threads = [threading.Thread(target=one, args=(index,), daemon=True) for index in range(plan.sequences)]
-    with Watch(settings.client) as watch:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     answered = [one_said for one_said in said if one_said is not None]
     if len(answered) < plan.sequences:
-        raise Inconclusive(f"{plan.sequences - len(answered):,} of {plan.sequences:,} requests could not be made")
+        unmade = plan.sequences - len(answered)
+        raise Inconclusive(f"{unmade:,} of {plan.sequences:,} requests could not be made", "no_answer")
     for one_said in answered:
         if one_said.failure is not None and one_said.failure.kind == "key":
             refuse_key(one_said.status)
-    looks = [
-        judge_reply(one_said, words[index], [w for w in words if w != words[index]], plan)
-        for index, one_said in enumerate(answered)
-    ]
-    if any(look.kind == "cut" for look in looks):
-        looks = _after_a_cut(settings.client, looks)
-    return judge(plan, looks, answered, watch.samples)
+    return answered
+
+
+def _looks(plan: Plan, seats: t.Sequence[Seat], said: t.Sequence[Said]) -> list[Look]:
+    looks = []
+    for index, one_said in enumerate(said):
+        others = [word for other, seat in enumerate(seats) if other != index for word in seat.words]
+        looks.append(judge_reply(one_said, seats[index].words, others, plan))
+    return looks
 
 
 def _after_a_cut(client: http.Client, looks: t.Sequence[Look]) -> list[Look]:
@@ -285,6 +190,8 @@ def _after_a_cut(client: http.Client, looks: t.Sequence[Look]) -> list[Look]:
     if fault is None or fault.code != "not_listening":
         return list(looks)
     return [
-        Look("gone", look.marker, look.says + "; nothing listens there any more") if look.kind == "cut" else look
+        look._replace(cause="gone", says=look.says + "; nothing listens there any more")
+        if look.cause == "cut"
+        else look
         for look in looks
     ]

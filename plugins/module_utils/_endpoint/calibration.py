@@ -109,7 +109,7 @@ def _found(tokens: int, chars: int, limit: int | None, method: str, prefilled: i
 
 def _failed(failure: Failure, limit: int | None, way: str) -> Calibration:
     if failure.kind == "gone":
-        raise Inconclusive(f"the endpoint went away: {failure.says}")
+        raise Inconclusive(f"the endpoint went away: {failure.says}", "gone")
     return _nothing(limit, f"{way}: {failure.says}")
 
 

@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prompt text of a wanted length, made piece by piece: marker at the head, English-like filler, question at the end.
+"""Prompt text of a wanted length, made piece by piece: markers, English-like filler, a question at the end.
 
 The same seed gives the same text. All text is plain ASCII that JSON does not escape, so that its length in a request
 is its number of characters. Filler is lower case but for the first letter of a sentence, so that no filler can be
@@ -71,33 +71,39 @@ def fresh_seed() -> int:
     return secrets.randbits(48)
 
 
+class Filler(t.NamedTuple):
+    """``chars`` characters of English-like text; the same seed gives the same text, of whatever length."""
+
+    seed: int
+    chars: int
+
+
 class Prompt:
-    """A prompt of exactly ``chars`` characters: ``head``, filler from ``seed``, ``tail``. Holds none of its filler.
+    """A prompt of words as they stand and of filler, which it makes anew at each reading and never holds."""
 
-    Too few ``chars`` for head and tail give just these two.
-    """
-
-    def __init__(self, head: str, tail: str, chars: int, seed: int) -> None:
-        self._head = head
-        self._tail = tail
-        self._seed = seed
-        self._filler = max(0, chars - len(head) - len(tail))
+    def __init__(self, *sections: str | Filler) -> None:
+        self._sections = sections
 
     @property
     def chars(self) -> int:
         """The length of the whole prompt."""
-        return len(self._head) + self._filler + len(self._tail)
+        return sum(len(part) if isinstance(part, str) else max(0, part.chars) for part in self._sections)
 
     def parts(self) -> t.Iterator[str]:
         """The prompt in pieces, the same at each call."""
-        yield self._head
-        left = self._filler
-        for piece in _filler(self._seed):
-            if left <= 0:
-                break
-            yield piece[:left]
-            left -= len(piece)
-        yield self._tail
+        for section in self._sections:
+            if isinstance(section, str):
+                yield section
+            else:
+                yield from _first(section.chars, _filler(section.seed))
+
+
+def _first(chars: int, pieces: t.Iterator[str]) -> t.Iterator[str]:
+    for piece in pieces:
+        if chars <= 0:
+            return
+        yield piece[:chars]
+        chars -= len(piece)
 
 
 def _filler(seed: int) -> t.Iterator[str]:
@@ -119,20 +125,56 @@ def _filler(seed: int) -> t.Iterator[str]:
         yield "".join(sentences)
 
 
-def recall_prompt(code_word: str, chars: int, seed: int) -> Prompt:
-    """A prompt whose first word is the marker and whose end asks for it."""
-    return Prompt(
-        f"{code_word} is the code word of this document. Remember the code word. The document follows. ",
-        " This is the end of the document. Return the code word that stands at its very beginning, first and by "
-        "itself. The code word of this document is",
-        chars,
-        seed,
+class Words(t.NamedTuple):
+    """The markers of one prompt, by where they stand in it."""
+
+    head: str
+    middle: str
+    end: str
+
+
+def code_words(count: int) -> list[Words]:
+    """``count`` sets of markers, none of which is like another."""
+    found = markers(len(Words._fields) * count)
+    return [Words(*found[at : at + len(Words._fields)]) for at in range(0, len(found), len(Words._fields))]
+
+
+def recall_prompt(words: Words, chars: int, seed: int) -> Prompt:
+    """A prompt with a marker as its first word, one in its middle and one at its end, which then asks for all three.
+
+    Too few ``chars`` for all that give just these words, without filler.
+    """
+    head, middle, end = _recall(words)
+    return Prompt(*_around(head, middle, chars - len(end), seed), end)
+
+
+def edge_prompt(words: Words, chars: int, seed: int, more: int, units: int) -> Prompt:
+    """The text of the ``recall_prompt`` of the same figures up to its end, ``more`` filler, and ``units`` tokens.
+
+    The end is as many times the same short word, each a token by itself, so that a prompt can be sized to the token.
+    """
+    head, middle, end = _recall(words)
+    return Prompt(*_around(head, middle, chars - len(end), seed, more), ". The end:", " a" * units)
+
+
+def _recall(words: Words) -> tuple[str, str, str]:
+    return (
+        f"{words.head} is the first code word of this document. Remember its three code words. The document follows. ",
+        f" {words.middle} is the second code word of this document. ",
+        f" {words.end} is the third code word of this document, which ends here. Return the three code words of this "
+        "document in their order, first and by themselves. The three code words of this document are",
     )
+
+
+def _around(head: str, middle: str, chars: int, seed: int, more: int = 0) -> tuple[str | Filler, ...]:
+    filler = max(0, chars - len(head) - len(middle))
+    return head, Filler(seed, filler // 2), middle, Filler(seed + 1, filler - filler // 2 + more)
 
 
 def cold_prompt(nonce: str, chars: int, seed: int) -> Prompt:
     """A prompt that no prefix cache can know: the nonce stands at the head. Its end asks for more of the same."""
-    return Prompt(f"{nonce} is the number of this document. ", " Go on with this document at length: ", chars, seed)
+    head, end = f"{nonce} is the number of this document. ", " Go on with this document at length: "
+    return Prompt(head, Filler(seed, chars - len(head) - len(end)), end)
 
 
 def text_above(tokens: int, seed: int) -> Prompt:

@@ -22,11 +22,12 @@ _POLL_SECONDS = 0.25
 
 
 class Inconclusive(Exception):
-    """Nothing was measured, and ``says`` why. Never a fault of the options."""
+    """Nothing was measured, and ``says`` why, under the word of its cause. Never a fault of the options."""
 
-    def __init__(self, says: str) -> None:
+    def __init__(self, says: str, cause: str) -> None:
         super().__init__(says)
         self.says = says
+        self.cause = cause
 
 
 class Facts(t.NamedTuple):
@@ -106,7 +107,9 @@ def wait_for_idle(client: Client, require_idle: bool, timeout: float) -> None:
             return
         if time.monotonic() >= end:
             way_out = "Try at a quieter time." if require_idle else "Wait for it to end with require_idle."
-            raise Inconclusive(f"other traffic: {busy:,} requests in flight after {allowed:g} s. {way_out}")
+            raise Inconclusive(
+                f"other traffic: {busy:,} requests in flight after {allowed:g} s. {way_out}", "other_traffic"
+            )
         time.sleep(_POLL_SECONDS)
 
 
@@ -118,7 +121,7 @@ def _wait_until_ready(client: Client, timeout: float) -> None:
             return
         text = error_of(reply.json())[0] or str(_get(reply.json(), "status") or "503")
         if time.monotonic() >= end:
-            raise Inconclusive(f"the endpoint is not ready after {timeout:g} s: {text}")
+            raise Inconclusive(f"the endpoint is not ready after {timeout:g} s: {text}", "loading")
         time.sleep(_POLL_SECONDS)
 
 
@@ -128,7 +131,7 @@ def _ask(client: Client, path: str) -> Reply:
     if reply.fault is None or reply.fault.code == "too_large":
         return reply
     if reply.fault.code in ("timeout", "cut"):
-        raise Inconclusive(f"the endpoint does not answer: {reply.fault.text}")
+        raise Inconclusive(f"the endpoint does not answer: {reply.fault.text}", "no_answer")
     way_out = (
         "Is the service up, and is this its port?"
         if reply.fault.code == "not_listening"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cards import DRM
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.client import Client
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
@@ -35,7 +36,10 @@ PROMPTS: dict[str, t.Any] = {
 
 
 class Settings(t.NamedTuple):
-    """A probe's options as read. ``timeout`` in seconds for each request; None where the endpoint decides."""
+    """A probe's options as read. ``timeout`` in seconds for each request; None where the endpoint decides.
+
+    ``cards`` is the folder in which the driver shows what the cards hold.
+    """
 
     client: Client
     timeout: float
@@ -47,6 +51,7 @@ class Settings(t.NamedTuple):
     prompt_tokens: int | None
     runs: int | None
     chars_per_token: float | None
+    cards: str
 
 
 def run(module: t.Any, probe: t.Callable[[Settings], t.Mapping[str, t.Any]]) -> None:
@@ -106,6 +111,7 @@ def read(params: t.Mapping[str, t.Any], key: str | None) -> Settings:
         prompt_tokens=_count(params, "prompt_tokens"),
         runs=_count(params, "runs"),
         chars_per_token=_ratio(params.get("chars_per_token")),
+        cards=params.get("card_folder") or DRM,
     )
 
 

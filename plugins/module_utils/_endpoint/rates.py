@@ -173,7 +173,8 @@ def probe(settings: Settings) -> dict[str, t.Any]:
         if window is not None and prompt_tokens + generate_tokens > window:
             raise Inconclusive(
                 f"prompt_tokens: {prompt_tokens:,} and {generate_tokens:,} to generate do not fit the {window:,} token "
-                "window that the endpoint serves"
+                "window that the endpoint serves",
+                "not_served",
             )
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
         ratio = settings.chars_per_token
@@ -181,7 +182,7 @@ def probe(settings: Settings) -> dict[str, t.Any]:
             calibration = calibrate(settings.client, facts, settings.timeout)
             ratio = calibration.chars_per_token
             if ratio is None:
-                raise Inconclusive(f"the prompts cannot be sized: {calibration.says}")
+                raise Inconclusive(f"the prompts cannot be sized: {calibration.says}", "no_ratio")
         rates = _run(settings, facts, runs_wanted, prompt_tokens, generate_tokens, ratio)
     except Inconclusive as reason:
         rates = {**conclude([], runs_wanted, None), "says": reason.says}
@@ -203,7 +204,7 @@ def _run(
             if said.failure.kind == "key":
                 refuse_key(said.status)
             if not index:
-                raise Inconclusive(f"warm-up: {said.failure.says}")
+                raise Inconclusive(f"warm-up: {said.failure.says}", said.failure.kind)
         if index:
             runs.append(score(said, prompt_tokens, summarize(watch.samples).in_flight))
         if said.failure is not None:

@@ -34,10 +34,17 @@ FLAGS = {
 
 
 @contextlib.contextmanager
-def engine(folder: pathlib.Path, speedup: float, weights: int, kv: int) -> t.Iterator[str]:
-    """A rehearsal engine that serves this pair; its URL."""
+def engine(
+    folder: pathlib.Path, speedup: float, weights: int, kv: int, fault: str | None = None, **world: t.Any
+) -> t.Iterator[str]:
+    """A rehearsal engine that serves this pair, misbehaving as ``fault`` says; its URL."""
     (folder / "model.rad").touch()
-    (folder / "model.world.json").write_text(json.dumps({"load_speedup": 10_000, "serve_speedup": speedup}))
+    (folder / "model.world.json").write_text(json.dumps({"load_speedup": 10_000, "serve_speedup": speedup, **world}))
+    if fault:
+        # The first ready boot is spared; this is the memory of one.
+        (folder / "model.faults.json").write_text(json.dumps([fault]))
+        armed = (folder / "model.faults.json").stat().st_mtime_ns
+        (folder / "model.state.json").write_text(json.dumps({"armed_ns": armed, "ready_boots": 1}))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -96,6 +103,45 @@ def test_a_pool_that_holds_two_is_not_passed(tmp_path: pathlib.Path) -> None:
         found = boundary.probe(options(url, chars_per_token=2.715))["boundary"]
     assert found["verdict"] == "failed"
     assert "it does not hold them all" in found["says"] or "the engine preempted" in found["says"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause", "marker", "says"),
+    [
+        ("lose_marker", "marker_lost", "lost", "of its end"),
+        ("foreign_marker", "foreign_marker", "foreign", "CRITICAL: the reply holds"),
+        ("truncate_prompt:8000", "truncated", "truncated", "tokens were sent and 8,000 were read"),
+        ("fail_midway", "engine_error", "error", "a step of it failed on the device"),
+    ],
+)
+def test_what_a_boundary_says_of_a_fault(
+    tmp_path: pathlib.Path, fault: str, cause: str, marker: str, says: str
+) -> None:
+    with engine(tmp_path, 100, 24_000, 5_120, fault) as url:
+        found = boundary.probe(options(url, chars_per_token=2.715, max_model_len=40_000))["boundary"]
+    assert (found["verdict"], found["cause"]) == ("failed", cause)
+    assert marker in [reply["marker"] for reply in found["replies"]]
+    assert found["critical"] is (cause == "foreign_marker")
+    assert says in found["says"]
+
+
+def test_an_engine_whose_answers_are_garbage_after_a_long_prompt(tmp_path: pathlib.Path) -> None:
+    with engine(tmp_path, 100, 24_000, 5_120, "garbage") as url:
+        found = boundary.probe(options(url, chars_per_token=2.715, sequences=1, max_model_len=50_000))["boundary"]
+    assert (found["retrieved"], found["verdict"], found["cause"]) == (1, "failed", "wrong_after")
+
+
+@pytest.mark.parametrize(("fault", "verdict", "grown"), [("spill:14000", "failed", 14_000), (None, "passed", 0)])
+def test_an_engine_that_spills_into_host_memory(
+    tmp_path: pathlib.Path, fault: str | None, verdict: str, grown: int
+) -> None:
+    with engine(tmp_path, 100, 24_000, 5_120, fault, sysfs=True) as url:
+        asked = {"chars_per_token": 2.715, "sequences": 2, "max_model_len": 50_000}
+        found = boundary.probe(options(url, **asked, card_folder=str(tmp_path / "model.cards")))["boundary"]
+    assert (found["retrieved"], found["verdict"]) == (2, verdict)
+    assert found["memory"]["grown_mib"] == grown
+    # The last one is no card that serves: its memory is that of the others, and it holds nothing of theirs.
+    assert [card["vram_mib"]["before"] for card in found["memory"]["cards"]] == [30_565, 30_555, 342]
 
 
 def test_rates_are_the_engines_own(tmp_path: pathlib.Path) -> None:

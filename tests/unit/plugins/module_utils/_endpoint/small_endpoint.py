@@ -3,12 +3,13 @@
 """A well-behaved little endpoint whose every habit a test can change. It shares no code with the probes.
 
 It counts a token for every 2.5 characters, refuses what fills its window, and streams: a first piece that holds the
-prompt's first word, then filler. With ``together`` set, no sequence ends before so many have begun.
+prompt's markers, then filler. With ``together`` set, no long prompt's sequence ends before so many have begun.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 import typing as t
@@ -20,6 +21,13 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpo
 )
 
 CHARS_PER_TOKEN = 2.5
+LONG = 1_000
+_MARKER = re.compile(r"[A-Z0-9]{4}-[A-Z0-9]{4}-[A-Z0-9]{4}")
+
+
+def recall(prompt: str) -> str:
+    """The answer of a model that finds every marker of a prompt."""
+    return ", ".join(_MARKER.findall(prompt))
 
 
 class Small:
@@ -37,7 +45,7 @@ class Small:
         self.refuses = True
         # Each may be replaced: what a prompt counts, what the answer says, what usage and timings say.
         self.count: t.Callable[[str], int] = lambda prompt: int(len(prompt) / CHARS_PER_TOKEN)
-        self.text: t.Callable[[str, int], str] = lambda prompt, number: prompt.split(" ", 1)[0]
+        self.text: t.Callable[[str, int], str] = lambda prompt, number: recall(prompt)
         self.usage: t.Callable[[int, int], t.Any] = lambda prompt, made: {
             "prompt_tokens": prompt,
             "completion_tokens": made,
@@ -126,8 +134,9 @@ class Small:
         call.begin_events()
         first = time.monotonic()
         call.event({"choices": [{"text": self.text(prompt, number)}]})
-        with contextlib.suppress(threading.BrokenBarrierError):
-            self._begun.wait(timeout=5)
+        if tokens >= LONG:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                self._begun.wait(timeout=5)
         if self.within(call, number):
             return
         for _piece in range(self.pieces):

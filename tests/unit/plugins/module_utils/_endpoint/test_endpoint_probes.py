@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 import socket
 import threading
@@ -15,7 +16,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpoint.endpoint_server import Call
-from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpoint.small_endpoint import Small
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpoint.small_endpoint import Small, recall
 
 KEY = "sk-very-secret-key"
 
@@ -147,10 +148,15 @@ def test_every_marker_and_every_sequence_at_once() -> None:
 def test_the_prompts_of_a_boundary() -> None:
     _result, requests = run(Small(together=3), boundary.probe)
     bodies = [body for method, _path, _headers, body in requests if method == "POST"]
-    asked = [body for body in bodies if body.get("stream")]
-    words = [body["prompt"].split(" ", 1)[0] for body in asked]
-    assert (len(bodies), len(asked), len(set(words))) == (4, 3, 3)
-    assert all(re.fullmatch(r"[A-Z0-9-]{12,}", word) for word in words)
+    asked = [body for body in bodies if body.get("ignore_eos")]
+    assert (len(bodies), len(asked)) == (5, 3)
+    places = []
+    for body in asked:
+        words = recall(body["prompt"]).split(", ")
+        assert all(re.fullmatch(r"[A-Z0-9-]{12,}", word) for word in words)
+        places += [(word, round(body["prompt"].index(word) / len(body["prompt"]), 1)) for word in words]
+    assert len({word for word, _place in places}) == 9
+    assert [place for _word, place in places] == [0.0, 0.5, 1.0] * 3
     assert all(body["ignore_eos"] is True and body["max_tokens"] == 128 for body in asked)
     honoured = {"model", "prompt", "max_tokens", "temperature", "ignore_eos", "stream", "stream_options"}
     assert all(set(body) == honoured for body in asked)
@@ -171,15 +177,25 @@ def test_sequences_that_queue_behind_each_other_prove_nothing() -> None:
     small.instead, small.timings = queue, leave
     found = bound(small)
     assert (found["retrieved"], found["overlap"], found["verdict"]) == (3, 1, "inconclusive")
+    assert found["cause"] == "overlap_short"
     assert "only 1 of 3 sequences" in found["says"]
 
 
-def test_a_lost_marker_fails() -> None:
+@pytest.mark.parametrize(("place", "name"), [(0, "head"), (1, "middle"), (2, "end")])
+def test_a_lost_marker_fails_and_its_place_is_named(place: int, name: str) -> None:
     small = Small(together=3)
-    small.text = lambda prompt, number: "who knows" if number == 1 else prompt.split(" ", 1)[0]
+
+    def text(prompt: str, number: int) -> str:
+        words = recall(prompt).split(", ")
+        return ", ".join(word for at, word in enumerate(words) if number != 1 or at != place)
+
+    small.text = text
     found = bound(small)
-    assert (found["retrieved"], found["verdict"]) == (2, "failed")
+    assert (found["retrieved"], found["verdict"], found["cause"]) == (2, "failed", "marker_lost")
     assert sorted(reply["marker"] for reply in found["replies"]) == ["found", "found", "lost"]
+    (lost,) = [reply for reply in found["replies"] if reply["marker"] == "lost"]
+    assert {*lost["markers"], name} == {"head", "middle", "end"}
+    assert lost["says"].endswith(f"of its {name}")
 
 
 def test_a_foreign_marker_is_critical() -> None:
@@ -187,14 +203,101 @@ def test_a_foreign_marker_is_critical() -> None:
     seen: list[str] = []
 
     def text(prompt: str, number: int) -> str:
-        seen.append(prompt.split(" ", 1)[0])
-        return " ".join(seen)
+        seen.append(recall(prompt))
+        # Its own markers, and one from the middle of whatever came before it.
+        return ", ".join([seen[-1], *(words.split(", ")[1] for words in seen[:-1])])
 
     small.text = text
     found = bound(small)
-    assert found["verdict"] == "failed"
+    assert (found["verdict"], found["cause"], found["critical"]) == ("failed", "foreign_marker", True)
     assert [reply["marker"] for reply in found["replies"]].count("foreign") == 2
+    assert found["after"]["marker"] == "foreign"
     assert "CRITICAL" in found["says"]
+
+
+def test_a_marker_that_nobody_sent_is_no_foreign_one() -> None:
+    small = Small(together=3)
+    small.text = lambda prompt, number: "ZZZZ-ZZZZ-ZZZZ" if number == 1 else recall(prompt)
+    found = bound(small)
+    assert (found["cause"], found["critical"]) == ("marker_lost", False)
+    assert "it holds ZZZZ-ZZZZ-ZZZZ, which no prompt of this probe has" in found["says"]
+
+
+def test_a_wrong_answer_after_the_long_prompts_fails() -> None:
+    small = Small(together=3)
+    small.text = lambda prompt, number: "of of of ;; !!!!" if number == 3 else recall(prompt)
+    found = bound(small)
+    assert (found["retrieved"], found["verdict"], found["cause"]) == (3, "failed", "wrong_after")
+    assert found["after"]["markers"] == []
+    assert "a short prompt after the long ones: the reply does not hold" in found["says"]
+
+
+def cards_in(folder: pathlib.Path, gtt: int, integrated_gtt: int = 600) -> str:
+    """Two cards as the driver shows them, the second one integrated graphics; GTT in MiB."""
+    for card, total, used, host in (("card0", 32_624, 30_000, gtt), ("card1", 2_048, 511, integrated_gtt)):
+        device = folder / card / "device"
+        device.mkdir(parents=True, exist_ok=True)
+        for name, mib in (("vram_total", total), ("vram_used", used), ("gtt_used", host)):
+            part = device / f"part{threading.get_ident()}"
+            part.write_text(f"{mib * 1024 * 1024}\n")
+            part.replace(device / f"mem_info_{name}")
+    (folder / "card0-DP-1").mkdir(exist_ok=True)
+    return str(folder)
+
+
+def test_memory_that_moves_to_the_host_fails_however_right_the_answers_are(tmp_path: pathlib.Path) -> None:
+    small = Small(together=3)
+
+    def spill(call: Call, number: int) -> bool:
+        cards_in(tmp_path, gtt=15_200)
+        return False
+
+    small.instead = spill
+    found = bound(small, card_folder=cards_in(tmp_path, gtt=620))
+    assert (found["retrieved"], found["verdict"], found["cause"]) == (3, "failed", "spill")
+    assert found["memory"]["grown_mib"] == 14_580
+    assert found["memory"]["cards"][0] == {
+        "card": "card0",
+        "counted": True,
+        "vram_mib": {"before": 30_000, "most": 30_000, "after": 30_000},
+        "gtt_mib": {"before": 620, "most": 15_200, "after": 15_200},
+    }
+    assert "GTT of a card grew by 14,580 MiB" in found["says"]
+
+
+def test_a_spill_that_is_over_again_was_one(tmp_path: pathlib.Path) -> None:
+    small = Small(together=3)
+
+    def spill(call: Call, number: int) -> bool:
+        cards_in(tmp_path, gtt=15_200 if number < 3 else 620)
+        return False
+
+    small.instead = spill
+    small.decode_tps = 128.0
+    found = bound(small, card_folder=cards_in(tmp_path, gtt=620))
+    assert found["cause"] == "spill"
+    assert found["memory"]["cards"][0]["gtt_mib"] == {"before": 620, "most": 15_200, "after": 620}
+
+
+def test_what_integrated_graphics_use_is_no_spill(tmp_path: pathlib.Path) -> None:
+    small = Small(together=3)
+
+    def draw(call: Call, number: int) -> bool:
+        cards_in(tmp_path, gtt=860, integrated_gtt=3_000)
+        return False
+
+    small.instead = draw
+    found = bound(small, card_folder=cards_in(tmp_path, gtt=620))
+    assert (found["verdict"], found["cause"], found["critical"]) == ("passed", None, False)
+    assert [card["counted"] for card in found["memory"]["cards"]] == [True, False]
+    assert found["memory"]["grown_mib"] == 240
+
+
+def test_a_host_that_shows_no_card(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "card0" / "device").mkdir(parents=True)
+    (tmp_path / "card0" / "device" / "mem_info_vram_used").write_text("garbage")
+    found = bound(Small(together=3), card_folder=str(tmp_path))
+    assert (found["verdict"], found["memory"]) == ("passed", None)
 
 
 def test_a_prompt_that_was_cut_is_not_a_lost_marker() -> None:
@@ -203,7 +306,7 @@ def test_a_prompt_that_was_cut_is_not_a_lost_marker() -> None:
     small.usage = lambda prompt, made: {"prompt_tokens": 4096, "completion_tokens": made}
     found = bound(small)
     assert [reply["marker"] for reply in found["replies"]] == ["truncated"] * 3
-    assert found["verdict"] == "failed"
+    assert (found["verdict"], found["cause"]) == ("failed", "truncated")
     assert "about 5,805 tokens were sent and 4,096 were read" in found["says"]
 
 
@@ -211,7 +314,7 @@ def test_a_marker_in_the_reasoning_is_found() -> None:
     small = Small(together=1, sequences=1)
 
     def reason(call: Call, number: int) -> bool:
-        word = call.content["prompt"].split(" ", 1)[0]
+        word = recall(call.content["prompt"])
         call.begin_events()
         call.event({"choices": [{"delta": {"role": "assistant", "content": ""}}]})
         call.event({"choices": [{"delta": {"reasoning_content": word}}]})
@@ -328,6 +431,7 @@ def test_an_engine_that_cannot_hold_a_request_fails() -> None:
     small.instead = fail
     found = bound(small)
     assert (found["verdict"], found["retrieved"]) == ("failed", 2)
+    assert found["cause"] == "engine_error"
     assert "no blocks" in found["says"]
 
 
@@ -364,6 +468,7 @@ def test_a_refusal_inside_the_window_fails() -> None:
     small.instead = refuse
     found = bound(small)
     assert (found["verdict"], found["retrieved"]) == ("failed", 0)
+    assert found["cause"] == "refused_inside"
     assert "refused inside a window of 6,000 tokens" in found["says"]
 
 
@@ -408,6 +513,7 @@ def test_an_endpoint_that_goes_away_under_the_load_fails() -> None:
     small.within = go
     found = bound(small)
     assert (found["verdict"], found["retrieved"]) == ("failed", 2)
+    assert (found["cause"], found["after"]) == ("gone", None)
     assert "nothing listens there any more" in found["says"]
 
 

@@ -9,22 +9,28 @@ import typing as t
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Failure, Said
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.boundary import (
-    Look,
-    Plan,
-    judge,
-    judge_reply,
     plan_boundary,
     size_boundary,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.corpus import Words
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import Facts
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.judging import (
+    Look,
+    Plan,
+    conclude,
+    findings_of,
+    judge_reply,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.rates import conclude, score
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.rates import conclude as conclude_rates
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.rates import score
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import read_sample, summarize
 from hypothesis import given
 from hypothesis import strategies as st
 
-OWN, OTHER = "AAAA-BBBB-CCCC", "DDDD-EEEE-FFFF"
+HEAD, MIDDLE, END = "AAAA-BBBB-CCCC", "GGGG-HHHH-JJJJ", "KKKK-LLLL-MMMM"
+OWN, OTHER = f"{HEAD}, {MIDDLE}, {END}", "DDDD-EEEE-FFFF"
 PLAN = Plan(sequences=3, window=200_000, generate_tokens=600, prompt_tokens=198_800, chars=549_000)
 
 
@@ -85,19 +91,19 @@ def test_traffic_spoils_both_rates() -> None:
 
 def test_medians_and_a_warm_run() -> None:
     runs = [score(said(first=last - 4.0, last=last), 40_000, 1) for last in (114.0, 112.0, 124.0)]
-    rates = conclude(runs, 3, 0.7)
+    rates = conclude_rates(runs, 3, 0.7)
     assert (rates["prefill_tps"], rates["decode_tps"], rates["verdict"]) == (4000.0, 100.0, "passed")
     assert (
         rates["says"]
         == "prefill 4,000 tokens/s over 40,000 tokens, decode 100.0 tokens/s over 401 tokens, median of 3 runs"
     )
-    warm = conclude([*runs[:2], score(said(cached=10), 40_000, 1)], 3, None)
+    warm = conclude_rates([*runs[:2], score(said(cached=10), 40_000, 1)], 3, None)
     assert (warm["prefill_tps"], warm["cached_tokens"], warm["verdict"]) == (4500.0, 10, "inconclusive")
 
 
 def test_too_few_runs_are_inconclusive() -> None:
-    assert conclude([], 2, None)["verdict"] == "inconclusive"
-    assert conclude([score(said(), 40_000, 1)], 2, None)["verdict"] == "inconclusive"
+    assert conclude_rates([], 2, None)["verdict"] == "inconclusive"
+    assert conclude_rates([score(said(), 40_000, 1)], 2, None)["verdict"] == "inconclusive"
 
 
 @given(
@@ -117,7 +123,7 @@ def test_nothing_passes_that_was_not_measured(
     run = score(
         said(first=first, last=first + length, tokens=tokens, made=made, cached=cached, timings=timings), 40_000, 1
     )
-    rates = conclude([run], 1, None)
+    rates = conclude_rates([run], 1, None)
     if rates["verdict"] == "passed":
         assert (run["cached_tokens"], run["says"]) == (0, None)
         assert made is not None
@@ -159,7 +165,7 @@ def test_the_reserve_is_as_large_as_the_ratio_may_be_off(method: str | None, tok
 
 
 def look(one: Said) -> Look:
-    return judge_reply(one, OWN, [OTHER], PLAN)
+    return judge_reply(one, Words(HEAD, MIDDLE, END), [OTHER], PLAN)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +193,8 @@ def test_a_foreign_marker_counts_in_a_failed_request_too() -> None:
 
 def verdict(*answers: Said, samples: t.Sequence[t.Mapping[str, t.Any]] = ()) -> dict[str, t.Any]:
     taken = [read_sample(sample, 110.0 + n, 110.1 + n) for n, sample in enumerate(samples)]
-    return judge(PLAN, [look(answer) for answer in answers], answers, taken)
+    looks = [look(answer) for answer in answers]
+    return conclude(PLAN, looks, answers, taken, findings_of(PLAN, looks, answers, taken))
 
 
 def answer(first: float, last: float, **more: t.Any) -> Said:

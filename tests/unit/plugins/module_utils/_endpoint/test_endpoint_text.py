@@ -23,21 +23,34 @@ from hypothesis import strategies as st
 MARKER = re.compile(r"[A-Z0-9-]{12,}")
 
 
+WORDS = corpus.Words("ABCD-EFGH-JKLM", "NPQR-STUV-WXYZ", "2345-6789-ABCD")
+
+
 @given(st.integers(0, 60_000), st.integers(0, 2**48))
 def test_a_prompt_is_as_long_as_it_says(chars: int, seed: int) -> None:
-    prompt = corpus.recall_prompt("ABCD-EFGH-JKLM", chars, seed)
+    prompt = corpus.recall_prompt(WORDS, chars, seed)
     text = "".join(prompt.parts())
     assert len(text) == prompt.chars
-    assert chars < 300 or len(text) == chars
-    assert MARKER.findall(text) == ["ABCD-EFGH-JKLM"]
+    assert chars < 500 or len(text) == chars
+    assert MARKER.findall(text) == ["ABCD-EFGH-JKLM", "NPQR-STUV-WXYZ", "2345-6789-ABCD"]
     assert json.loads(json.dumps(text)) == text
     assert len(json.dumps(text)) == len(text) + 2
 
 
-def test_the_marker_is_the_first_word_and_the_end_asks_for_it() -> None:
-    text = "".join(corpus.recall_prompt("ABCD-EFGH-JKLM", 5000, 1).parts())
-    assert text.startswith("ABCD-EFGH-JKLM is the code word")
-    assert text.endswith("The code word of this document is")
+def test_a_marker_is_the_first_word_one_stands_in_the_middle_one_at_the_end_which_asks_for_all() -> None:
+    text = "".join(corpus.recall_prompt(WORDS, 50_000, 1).parts())
+    assert text.startswith("ABCD-EFGH-JKLM is the first code word")
+    assert abs(text.index("NPQR-STUV-WXYZ is the second code word") - 25_000) < 200
+    assert text.index("2345-6789-ABCD is the third code word") > 49_700
+    assert text.endswith("The three code words of this document are")
+
+
+def test_a_prompt_at_the_edge_begins_as_the_one_before_it() -> None:
+    before = "".join(corpus.recall_prompt(WORDS, 50_000, 1).parts())
+    edge = "".join(corpus.edge_prompt(WORDS, 50_000, 1, 1000, 12).parts())
+    assert edge[:49_500] == before[:49_500]
+    assert edge.endswith(". The end:" + " a" * 12)
+    assert len("".join(corpus.edge_prompt(WORDS, 50_000, 1, 1000, 11).parts())) == len(edge) - 2
 
 
 def test_a_text_is_the_same_at_each_reading_and_other_for_another_seed() -> None:
@@ -66,6 +79,11 @@ def test_markers_are_unique_words() -> None:
     found = corpus.markers(64)
     assert len(set(found)) == 64
     assert all(re.fullmatch(r"[A-Z0-9-]{12,}", word) for word in found)
+
+
+def test_no_two_prompts_share_a_marker() -> None:
+    found = corpus.code_words(40)
+    assert len({word for words in found for word in words}) == 120
 
 
 def test_markers_differ_from_run_to_run_but_for_a_seed() -> None:
