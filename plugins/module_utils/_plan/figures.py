@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import printed_kv
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import (
     DEFAULT_CHECKPOINT_SLOTS,
     MIB,
@@ -22,17 +23,17 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract im
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import KvModel
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import HOST_CHECKPOINTS_FROM, Shape, at_least
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Size, size_from_dict
 
 
 def kv_figures(
-    ledger: Ledger, running: Shape, wanted: Shape, kv_model: KvModel, deployed: str | None
+    ledger: Ledger, running: Shape, wanted: Shape, kv_model: KvModel, deployed: str | None, pool: Size
 ) -> tuple[Figures, list[str]]:
     """The figures for ``wanted``, and warnings.
 
     From the boot's own KV plan while dtype and depth stay as it runs; from the architecture's dimensions when they
-    change; each figure of ``kv_model`` replaces the derived one. ``deployed`` is the engine version that will be
-    deployed where it is not what runs. Raises RadianceError ``kv_figures_unknown``.
+    change; each figure of ``kv_model`` replaces the derived one. ``pool`` is the KV pool that runs. ``deployed`` is the
+    engine version that will be deployed where it is not what runs. Raises RadianceError ``kv_figures_unknown``.
     """
     same = wanted.same_cache(running)
     printed = _printed_groups(ledger)
@@ -42,13 +43,13 @@ def kv_figures(
     warnings: list[str] = []
     base: Figures | None = None
     if same and printed:
-        base = _from_ledger(printed, running, dimensions if trusted else None)
+        base = _from_ledger(ledger, running, pool, dimensions if trusted else None)
     elif trusted:
         groups = kv_groups(arch, tp, wanted)
         base = None if groups is None else _from_architecture(groups, f"the dimensions of {arch} at tp {tp}")
         if base is not None and printed and wanted.num_speculative_tokens == running.num_speculative_tokens:
             # States and checkpoints do not depend on the dtype: the boot's own are the better evidence.
-            base = base._replace(states=_from_ledger(printed, running, dimensions).states, stride_bytes=0.0)
+            base = base._replace(states=_from_ledger(ledger, running, pool, dimensions).states, stride_bytes=0.0)
     if base is not None:
         base = _with_checkpoints(base, ledger, deployed, kv_model.checkpoint_mib is not None, warnings)
     return _with_model(base, kv_model, ledger, wanted), warnings
@@ -71,29 +72,40 @@ def _agrees(printed: t.Sequence[t.Mapping[str, t.Any]], dimensions: t.Sequence[A
     return not states or abs(sum(states) - known_state) <= 0.01 * known_state
 
 
-def _from_ledger(
-    printed: t.Sequence[t.Mapping[str, t.Any]], running: Shape, exact: t.Sequence[ArchitectureGroup] | None
-) -> Figures:
+def _from_ledger(ledger: Ledger, running: Shape, pool: Size, exact: t.Sequence[ArchitectureGroup] | None) -> Figures:
     """The printed groups; where the architecture's whole bytes print as the same text, they replace it."""
-    bytes_of = {group.name: group.page_bytes or group.state_bytes for group in exact or ()}
-    paged, states, lines = [], [], []
+    printed = _printed_groups(ledger)
+    known = {group.name: group.page_bytes or group.state_bytes for group in exact or ()}
+    paged = [group for group in printed if group.get("page") is not None]
+    stateful = [group for group in printed if group.get("page") is None]
+    page_of: dict[str, int] = {}
+    if paged:
+        found = printed_kv.pages(paged, printed_kv.fixed_costs(ledger, stateful, len(paged)), pool)
+        page_of = {str(group["name"]): page for group, page in zip(paged, found)}
+    lines = []
     for group in printed:
-        size = size_from_dict(group["page"] if group.get("page") is not None else group["state"])
-        value = float(bytes_of.get(group["name"], 0))
-        if not size.prints(value / MIB):
-            value = float(round(size.mib * MIB))
+        name, size = str(group["name"]), size_from_dict(group["page"] or group["state"])
+        told = known.get(name, 0)
+        if told and size.prints(told / MIB):
+            page_of[name] = told
+        elif group.get("page") is None:
+            page_of[name] = printed_kv.state(group)
         if group.get("page") is not None:
-            paged.append(PagedGroup(int(group["block_tokens"]), value))
-            lines.append(
-                f"{group['name']} {group['kind']} {group['layers']} layers block {group['block_tokens']} tok "
-                f"page {size.text}"
-            )
+            said = f"block {group['block_tokens']} tok page {size.text}"
         else:
-            states.append(StateGroup(value, int(group["slots"]) / running.max_num_seqs))
-            lines.append(
-                f"{group['name']} {group['kind']} {group['layers']} layers state {size.text} {group['slots']} slots"
-            )
-    return Figures(tuple(paged), tuple(states), 0, 0.0, 0.0, "ledger", tuple(lines))
+            said = f"state {size.text} {group['slots']} slots"
+        lines.append(f"{name} {group['kind']} {group['layers']} layers {said}")
+    return Figures(
+        tuple(PagedGroup(int(group["block_tokens"]), float(page_of[group["name"]])) for group in paged),
+        tuple(
+            StateGroup(float(page_of[group["name"]]), int(group["slots"]) / running.max_num_seqs) for group in stateful
+        ),
+        0,
+        0.0,
+        0.0,
+        "ledger",
+        tuple(lines),
+    )
 
 
 def _from_architecture(groups: t.Sequence[ArchitectureGroup], line: str) -> Figures:
@@ -128,7 +140,7 @@ def _with_checkpoints(
         return none
     if not silent:
         slots, each = int(printed["slots"]), size_from_dict(printed["each"])
-        stride = base.stride_bytes or float(round(each.mib * MIB))
+        stride = base.stride_bytes or float(printed_kv.stride(each))
         lines = (*base.lines, f"checkpoints linear {slots} slots x {each.text}")
         return base._replace(
             checkpoint_slots=slots, checkpoint_bytes=slots * stride, stride_bytes=stride if slots else 0.0, lines=lines

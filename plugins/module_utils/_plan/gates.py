@@ -251,11 +251,12 @@ def _rows_within_exact_wire(s: Situation) -> Finding | str | None:
         )
     if mode == "exact" or exact is None:
         return None
-    rows, was = s.shape.sampler_rows, s.running.shape.sampler_rows
+    effective = s.running.effective
+    rows, was = effective(s.shape).sampler_rows, effective(s.running.shape).sampler_rows
     holds = rows <= exact
     says = f"A full decode step has {rows:,} rows; steps of at most {exact:,} rows are exact on the {mode} wire."
     if not holds:
-        most = exact // (s.shape.num_speculative_tokens + 1)
+        most = exact // (effective(s.shape).num_speculative_tokens + 1)
         says += f" At this speculation depth {most:,} sequences stay exact."
     source = next(
         (w["text"] for w in s.ledger.get("warnings") or [] if str(w.get("text", "")).startswith("tp wire:")),

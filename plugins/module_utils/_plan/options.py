@@ -103,8 +103,16 @@ def _shapes(now: Situation) -> t.Iterator[tuple[str, Shape]]:
 
 def _candidate(now: Situation, shape: Shape, wanted: Shape) -> Situation | None:
     try:
-        model = now.request.kv_model if shape.same_cache(wanted) else NO_KV_MODEL
-        figures, _warnings = kv_figures(now.ledger, now.running.shape, shape, model, now.request.engine_version)
+        effective = now.running.effective
+        model = now.request.kv_model if effective(shape).same_cache(effective(wanted)) else NO_KV_MODEL
+        figures, _warnings = kv_figures(
+            now.ledger,
+            effective(now.running.shape),
+            effective(shape),
+            model,
+            now.request.engine_version,
+            now.running.kv,
+        )
         candidate = now._replace(shape=shape, figures=figures)
         margin = now.request.shape_margin_mib if shape != now.running.shape else 0
         return candidate._replace(pair=fill_pair(candidate, margin_mib=margin))

@@ -19,7 +19,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract im
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Situation, pair_holds
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import was_stated
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import NO_PAIR_FROM, Shape, at_least
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import rank_slots
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import is_dense, rank_slots
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import mib, number
 
 
@@ -74,7 +74,8 @@ def _useful_slab_mib(base: Situation) -> int:
     running = base.running
     ranks = rank_slots(base.ledger, running.weights)
     if not ranks:
-        return 2**40
+        # A dense model's slab is its statics, and they are in it already.
+        return math.ceil(running.weights.high_mib) if is_dense(base.ledger) else 2**40
     return max(math.ceil(running.weights.high_mib + (rank.pool_slots + 8) * rank.slot_mib[2]) for rank in ranks)
 
 

@@ -52,7 +52,14 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any]) -> Json:
     ceiling = read_ceiling(
         ledger, running.weights, running.kv, reserve_mib=asked.reserve_mib, reserve_reason=asked.reserve_reason
     )
-    figures, warnings = kv_figures(ledger, running.shape, shape, asked.kv_model, asked.engine_version)
+    figures, warnings = kv_figures(
+        ledger,
+        running.effective(running.shape),
+        running.effective(shape),
+        asked.kv_model,
+        asked.engine_version,
+        running.kv,
+    )
     stack = _Stack(ledger, asked)
     base = Situation(
         ledger,
@@ -179,9 +186,10 @@ def _require_complete(ledger: Ledger) -> None:
 
 def _running_figures(ledger: Ledger, running: Running, shape: Shape, request: Request) -> Figures | None:
     """The figures of the running shape; a kv_model speaks for it only where the cache stays the same."""
-    model = request.kv_model if shape.same_cache(running.shape) else NO_KV_MODEL
+    now = running.effective(running.shape)
+    model = request.kv_model if running.effective(shape).same_cache(now) else NO_KV_MODEL
     try:
-        return kv_figures(ledger, running.shape, running.shape, model, None)[0]
+        return kv_figures(ledger, now, now, model, None, running.kv)[0]
     except RadianceError:
         return None
 
@@ -219,6 +227,8 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
     """Warnings that are neither a gate's nor the stack's."""
     said = []
     request, figures, shape = candidate.request, candidate.figures, candidate.shape
+    if candidate.running.drafts is not None:
+        said.append(_fewer_drafts(candidate.running))
     if request.backing == "one_request":
         said.append(
             f"The pool is asked to back one request of {shape.max_model_len:,} tokens ({request.backing_reason}); all "
@@ -244,6 +254,15 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
         if filled is not None and candidate.pair[0] < filled[0]:
             said.append(compared(candidate, candidate.pair[0], filled))
     return said
+
+
+def _fewer_drafts(running: Running) -> str:
+    asked, drafts = running.shape.num_speculative_tokens, running.drafts or 0
+    at_most = f"at most {drafts}" if drafts else "none"
+    return (
+        f"A speculation depth of {asked} is asked for, and this boot's sampler has the rows of {drafts}: the model "
+        f"drafts {at_most}, so no more than that counts in rows, cache and contract."
+    )
 
 
 def _refusal(verdict: Verdict) -> str:

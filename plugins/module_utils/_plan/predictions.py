@@ -37,7 +37,7 @@ def predict(situation: Situation, law: Law, *, stack: str | None, stack_changes:
             found += _free(situation, weights_mib + kv_mib)
             found += _slots(situation, weights_mib)
             found += _lendable(situation, kv_mib)
-    shape = situation.shape
+    shape = situation.running.effective(situation.shape)
     rows = shape.sampler_rows
     found.append(
         _prediction(

@@ -21,16 +21,27 @@ _ROW_OF = {"weights_mib": "vram_weights", "kv_mib": "vram_kv"}
 
 
 class Running(t.NamedTuple):
-    """The shape, and both pools with their rounding (0 where the flags or ``running`` tell them exactly)."""
+    """The shape, and both pools with their rounding (0 where the flags or ``running`` tell them exactly).
+
+    ``drafts`` is the most that the model drafts, where this boot's sampler shows that it is less than was asked for (a
+    container without a draft head takes any depth and drafts nothing); None where the depth is what was asked.
+    """
 
     shape: Shape
     weights: Size
     kv: Size
+    drafts: int | None = None
 
     @property
     def sum_mib(self) -> float:
         """The pair sum, MiB a card."""
         return self.weights.mib + self.kv.mib
+
+    def effective(self, shape: Shape) -> Shape:
+        """``shape`` at the speculation depth that the model comes to, which is what its cache and its rows follow."""
+        if self.drafts is None:
+            return shape
+        return shape._replace(num_speculative_tokens=min(self.drafts, shape.num_speculative_tokens))
 
     @property
     def exact(self) -> bool:
@@ -69,7 +80,8 @@ def read_running(ledger: Ledger, stated: t.Mapping[str, int | str]) -> Running:
             f"Neither the ledger nor the option running tells {', '.join(missing)} of what runs. State it: {example}.",
             code="running_unknown",
         )
-    return Running(Shape(**values), weights, kv)
+    shape = Shape(**values)
+    return Running(shape, weights, kv, _fewer_drafts(ledger, shape))
 
 
 def was_stated(ledger: Ledger) -> bool:
@@ -134,6 +146,15 @@ def _tell_depth(ledger: Ledger, told: dict[str, tuple[t.Any, str]], stated: t.Ma
     sequences = told["max_num_seqs"][0] if "max_num_seqs" in told else stated.get("max_num_seqs")
     if rows and sequences and int(rows) % int(sequences) == 0:
         told["num_speculative_tokens"] = (int(rows) // int(sequences) - 1, f"{rows} sampler rows")
+
+
+def _fewer_drafts(ledger: Ledger, shape: Shape) -> int | None:
+    """The depth by the sampler's rows where it is less than ``shape`` asks for, else None."""
+    rows = (ledger.get("sampler") or {}).get("rows")
+    if not rows or int(rows) % shape.max_num_seqs:
+        return None
+    depth = int(rows) // shape.max_num_seqs - 1
+    return depth if depth < shape.num_speculative_tokens else None
 
 
 def _dtype_from_pages(ledger: Ledger, values: t.Mapping[str, t.Any]) -> str | None:

@@ -3,7 +3,8 @@
 """Expert slots: how many a slab holds, how many the host pool is left with, and whether it has the room.
 
 ``slab slots + pinned slots`` stays constant: every expert that the slab does not hold must be in the host pool. The
-mean slot is the boot's own: (slab - statics) / slab slots.
+mean slot is the boot's own: (slab - statics) / slab slots where the slab is full. Where all experts are in the slab it
+may have room to spare; then only what the idle cache lends (its size over its slots) tells how small a slot can be.
 
 Private to the collection: it may change in any release.
 """
@@ -20,14 +21,18 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Siz
 # of classes, hence the mean, drifts a little as the slab grows.
 _WHOLE_SLOTS = 4
 _MEAN_DRIFT = 0.005
+# Published pairs of ranks differ by 48 slots in one slab: an expert is split unevenly, and a rank may take its small
+# units first. A boot whose slab holds all of them does not show which rank does.
+_RANKS_DIFFER = 48
 
 
 class RankSlots(t.NamedTuple):
-    """One rank's slots as printed, and its mean slot in MiB (low, mid, high)."""
+    """One rank's slots as printed, its statics, and its mean slot in MiB (low, mid, high); low is 0 where unknown."""
 
     rank: int
     slots: int
     pool_slots: int
+    static: Size
     slot_mib: tuple[float, float, float]
     line: str
 
@@ -40,11 +45,24 @@ class RankSlots(t.NamedTuple):
         """The slots, low and high, of a slab of ``to_mib`` when one of ``weights`` holds ``slots``."""
         if to_mib == weights.mib and weights.plus_minus_mib == 0:
             return self.slots, self.slots
+        if self.pool_slots == 0:
+            return self._of_all(weights, to_mib)
         moves = (to_mib - weights.high_mib, to_mib - weights.low_mib)
         deltas = [move / slot for move in moves for slot in self.slot_mib]
         widen = _WHOLE_SLOTS + _MEAN_DRIFT * max(abs(delta) for delta in deltas)
         low, high = math.floor(min(deltas) - widen), math.ceil(max(deltas) + widen)
-        return max(0, self.slots + low), max(0, min(self.total, self.slots + high))
+        return min(self.total, max(0, self.slots + low)), max(0, min(self.total, self.slots + high))
+
+    def _of_all(self, weights: Size, to_mib: float) -> tuple[int, int]:
+        """Where the slab holds every slot: by the room after the statics, since nothing tells how full it is."""
+        if to_mib >= weights.high_mib:
+            return self.total, self.total
+        small, _mid, large = self.slot_mib
+        least = max(0.0, to_mib - self.static.high_mib) / large * (1 - _MEAN_DRIFT) - _WHOLE_SLOTS
+        most = (to_mib - self.static.low_mib) / small * (1 + _MEAN_DRIFT) if small else self.total
+        return min(self.total, max(0, math.floor(least))), max(
+            0, min(self.total, math.ceil(most) + _WHOLE_SLOTS + _RANKS_DIFFER)
+        )
 
 
 class HostPoolCheck(t.NamedTuple):
@@ -71,8 +89,53 @@ def rank_slots(ledger: Ledger, weights: Size) -> list[RankSlots]:
             f"slots, {static.text} static vram"
         )
         mean = ((used - rounding) / slots, used / slots, (used + rounding) / slots)
-        ranks.append(RankSlots(int(row["rank"]), slots, int(row["pool_slots"]), mean, line))
+        if row["pool_slots"]:
+            # A rank may take its small slots first, so those in the pool are another sample of the same two classes.
+            pooled = _pooled_slot_mib(ledger, int(row["rank"]), int(row["pool_slots"]), mean[1])
+            mean = (min(mean[0], *pooled), mean[1], max(mean[2], *pooled))
+        else:
+            small, large = _lent_slot_mib(ledger)
+            high = min(mean[2], large)
+            mean = (min(small, high), high, high)
+        ranks.append(RankSlots(int(row["rank"]), slots, int(row["pool_slots"]), static, mean, line))
     return ranks
+
+
+def is_dense(ledger: Ledger) -> bool:
+    """Whether the boot says of every rank that it has no expert slot at all, so that its slab is statics alone."""
+    rows = ledger.get("slab") or []
+    return bool(rows) and all(row.get("slots") == 0 and row.get("pool_slots") == 0 for row in rows)
+
+
+def statics_mib(ledger: Ledger) -> float:
+    """What a slab holds at least, whatever it gives up: the largest rank's statics; 0.0 where none was printed."""
+    return max(
+        (size_from_dict(row["static"]).high_mib for row in ledger.get("slab") or [] if row.get("static")), default=0.0
+    )
+
+
+def _pooled_slot_mib(ledger: Ledger, rank: int, slots: int, mean_mib: float) -> tuple[float, float]:
+    """The mean of a rank's slots in the host pool, MiB at least and at most; the slab's where it is not telling.
+
+    A pool that holds more than slots, or that was printed before it was filled, gives no mean of theirs.
+    """
+    for row in ledger.get("host_pool") or []:
+        if row.get("rank") == rank and row.get("used"):
+            used = size_from_dict(row["used"])
+            if 0.8 * mean_mib <= used.mib / slots <= 1.25 * mean_mib:
+                return used.low_mib / slots, used.high_mib / slots
+    return mean_mib, mean_mib
+
+
+def _lent_slot_mib(ledger: Ledger) -> tuple[float, float]:
+    """A slot, MiB at least and at most, by what the idle cache lends: so many bytes hold so many whole slots."""
+    small, large = [], []
+    for row in ledger.get("lent") or []:
+        if row.get("from") == "kv_cache" and row.get("slots") and row.get("size"):
+            size = size_from_dict(row["size"])
+            small.append(size.low_mib / (int(row["slots"]) + 1))
+            large.append(size.high_mib / int(row["slots"]))
+    return min(small, default=0.0), max(large, default=float("inf"))
 
 
 def host_pool_check(ledger: Ledger, weights: Size, to_mib: float, host_pool_mib: int | None) -> HostPoolCheck | str:
