@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.anonymous import anonymous_log, figures
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.cross_check import check_endpoint
 from engine.boot import Boot, Crashed, Refused
 from engine.command_line import parse
@@ -50,3 +51,17 @@ def test_a_log_agrees_with_the_endpoint_of_its_own_boot(capfd: Any, first: int) 
         assert [check for check in checks if not check["holds"]] == [], f"seed {seed}"
         compared += len(checks)
     assert compared > 200
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_an_anonymous_log_reads_back_with_the_same_figures(capfd: Any, first: int) -> None:
+    read = 0
+    for seed in range(first, first + 20):
+        log = boot(capfd, seed)[0]
+        anonymous = anonymous_log(log, names=[__file__])
+        assert anonymous is not None
+        assert figures(anonymous) == figures(log), f"seed {seed}"
+        assert __file__ not in anonymous
+        assert anonymous_log(anonymous) == anonymous
+        read += figures(anonymous)["status"] == "complete"
+    assert read > 10
