@@ -235,15 +235,15 @@ part_molecule() {
 }
 
 # Real hosts, with real systemd and podman; `molecule` needs none of that.
-part_hosts() (
+part_hosts() {
     extensions/hosts/hosts.sh check || return "$SKIPPED"
-    export KVFLEET_HOSTS_STATE
     KVFLEET_HOSTS_STATE=$(mktemp -d) || return 1
-    # What a run leaves that failed, or was ended.
+    export KVFLEET_HOSTS_STATE
+    # What a run leaves that failed, or was ended. Each part is a process of its own.
     trap 'extensions/hosts/hosts.sh down' EXIT
     trap 'exit 143' TERM
     ANSIBLE_COLLECTIONS_PATH=$PWD/collections molecule test --scenario-name hosts
-)
+}
 
 part_rehearsal() {
     python -m pytest -q -n 2 --dist loadscope tests/rehearsal
