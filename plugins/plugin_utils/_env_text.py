@@ -80,8 +80,11 @@ def contract_words(plan: t.Mapping[str, t.Any]) -> list[str]:
     contract = plan.get("contract")
     if not contract:
         return []
+    less = ""
+    if contract.get("backing") == "one_request":
+        less = f"backing one_request, less than the contract of {contract['full_mib']:,.2f} MiB for all: "
     return [
-        f"{contract['needed_mib']:,.2f} MiB of the pool's {_number(contract['pool_mib'])} = "
+        f"{less}{contract['needed_mib']:,.2f} MiB of the pool's {_number(contract['pool_mib'])} = "
         f"{contract['tokens_mib']:,.2f} tokens + {contract['state_mib']:,.2f} state + "
         f"{contract['checkpoint_mib']:,.2f} checkpoints ({_number(contract['rate_bytes_per_token'])} B a token, "
         f"{_number(contract['state_mib_per_sequence'])} MiB a sequence; figures from {contract['figures_from']})"

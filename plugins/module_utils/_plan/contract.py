@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import MIB
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import Shape
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, rounded
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, counted, rounded
 
 _ALIGN = 4096
 
@@ -108,7 +108,16 @@ class Figures(t.NamedTuple):
             "rate_bytes_per_token": rounded(self.rate_bytes_per_token),
             "state_mib_per_sequence": rounded(self.state_bytes_per_sequence / MIB),
             "figures_from": self.figures_from,
+            "backing": backing,
+            "full_mib": rounded(self.needed_mib(shape)),
         }
+
+
+def largest_request(figures: Figures, pool_mib: float, shape: Shape) -> int:
+    """The longest single request that the pool holds, by the engine's own count; 0 where none."""
+    return _largest(
+        lambda context: figures.filled_mib(shape._replace(max_model_len=context), "one_request") <= pool_mib + 1e-6
+    )
 
 
 def largest_context(figures: Figures, pool_mib: float, shape: Shape) -> int:
@@ -119,6 +128,14 @@ def largest_context(figures: Figures, pool_mib: float, shape: Shape) -> int:
 def most_sequences(figures: Figures, pool_mib: float, shape: Shape) -> int:
     """The most sequences that the pool backs at the shape's full context at once; 0 where none."""
     return _largest(lambda sequences: _backs(figures, pool_mib, shape._replace(max_num_seqs=sequences)))
+
+
+def fitting_shapes(figures: Figures, pool_mib: float, shape: Shape) -> str:
+    """The longest context at these sequences, and the most sequences at this context; empty where there is neither."""
+    context, count = largest_context(figures, pool_mib, shape), most_sequences(figures, pool_mib, shape)
+    held = [f"{context:,} tokens for {counted(shape.max_num_seqs, 'sequence')}"] if context else []
+    held += [f"{counted(count, 'sequence')} of {shape.max_model_len:,} tokens"] if count else []
+    return ", or ".join(held)
 
 
 def _backs(figures: Figures, pool_mib: float, shape: Shape) -> bool:

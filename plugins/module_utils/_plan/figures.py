@@ -164,7 +164,10 @@ def _with_model(base: Figures | None, model: KvModel, ledger: Ledger, wanted: Sh
         raise RadianceError(
             f"The KV figures of {wanted.kv_cache_dtype} at speculation depth {wanted.num_speculative_tokens} are not "
             f"known for the architecture {arch or '(not printed)'}: this boot's own KV plan is for the shape that "
-            "runs. State them under kv_model: rate_bytes_per_token, state_mib_per_sequence and checkpoint_mib.",
+            f"runs. One boot with --kv-cache-dtype {wanted.kv_cache_dtype} and --num-speculative-tokens "
+            f"{wanted.num_speculative_tokens} would tell: its KV plan prints the page, state and checkpoint sizes, and "
+            "the next plan reads them. Or state them under kv_model: rate_bytes_per_token, state_mib_per_sequence and "
+            "checkpoint_mib.",
             code="kv_figures_unknown",
         )
     figures = base or Figures((), (), 0, 0.0, 0.0, "kv_model", ())

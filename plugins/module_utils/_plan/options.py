@@ -18,11 +18,12 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract im
     most_sequences,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.figures import kv_figures
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Situation, judge
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import judge
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import fill_pair
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import NO_KV_MODEL
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import Shape
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Situation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, counted, mib
 
 _CONTEXT_STEP = 1000

@@ -11,15 +11,16 @@ import math
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
-    Figures,
-    largest_context,
-    most_sequences,
-)
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Situation, pair_holds
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures, fitting_shapes
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import pair_holds
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import was_stated
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import NO_PAIR_FROM, Shape, at_least
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import is_dense, rank_slots
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Situation
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import (
+    is_dense,
+    rank_slots,
+    smallest_slab_mib,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import mib, number
 
 
@@ -98,11 +99,15 @@ def _stated(base: Situation) -> Choice:
 
 
 def _does_not_fit(figures: Figures, shape: Shape, pool: int, limit: int, base: Situation) -> str:
-    # What the card could back with no slab at all bounds the ways out; the slab that runs is the sensible end of them.
-    beside = max(0.0, limit - base.running.weights.mib - figures.alignment_mib)
+    """The numbers, and what the card can back instead: beside the slab that runs, and beside the smallest possible."""
+    running = base.running.weights
+    smallest = smallest_slab_mib(base.ledger, running, base.request.host_pool_mib)
+    ways = []
+    for what, slab in (("the slab that runs", running.mib), ("the smallest that the host pool allows", smallest)):
+        held = fitting_shapes(figures, max(0.0, limit - slab - figures.alignment_mib), shape)
+        ways.append(f"beside {what}, {mib(slab)}, the pool can back {held or 'no such shape'}")
     return (
         f"{shape.max_num_seqs:,} sequences of {shape.max_model_len:,} tokens ({shape.kv_cache_dtype}) need a pool of "
-        f"{mib(pool)}, and the pair together can have {mib(limit)}, from {base.ceiling.surest.line!r}. Beside the slab "
-        f"that runs the pool can back {largest_context(figures, beside, shape):,} tokens for {shape.max_num_seqs:,} "
-        f"sequences, or {most_sequences(figures, beside, shape):,} sequences of {shape.max_model_len:,} tokens."
+        f"{mib(pool)}, and the pair together can have {mib(limit)}, from {base.ceiling.surest.line!r}. Ways out: "
+        f"{'; '.join(ways)}."
     )

@@ -16,7 +16,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.shapes im
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.ceiling import read_ceiling
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.figures import kv_figures
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Finding, Situation, Verdict, judge
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Verdict, judge
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.options import compared, filled_present, options
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import choose_pair
@@ -29,6 +29,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape impor
     Shape,
     at_least,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Finding, Situation
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.spare import ceiling_about, unexplained
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, Ledger, mib
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
 
@@ -95,6 +97,8 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any]) -> Json:
             status="none", tps=None, says="The engine splits the card itself: its slab is not known yet."
         )
     predictions = predict(candidate, law, stack=stack.text, stack_changes=bool(stack.changes))
+    about_ceiling = ceiling_about(ledger, running, ceiling, choice.pair)
+    warnings += unexplained(about_ceiling)
     warnings += [*stack.warnings(), *verdict.warnings, *_remarks(candidate, predictions, bool(changes))]
     pool = None if choice.pair is None else choice.pair[1]
     plan: Json = {
@@ -103,7 +107,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any]) -> Json:
         "to": shape.with_pair(*(choice.pair or (None, None))),
         "changes": changes,
         "restart": bool(changes),
-        "ceiling": ceiling.as_dict(),
+        "ceiling": {**ceiling.as_dict(), **about_ceiling},
         "contract": figures.as_dict(shape, pool, asked.backing),
         "gates": verdict.gates,
         "options": [] if at_least(stack.version, NO_PAIR_FROM) else options(base),

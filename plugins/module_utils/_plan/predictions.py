@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Situation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import Law
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Situation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import rank_slots
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, mib, number, rounded
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict

@@ -150,6 +150,18 @@ def host_pool_check(ledger: Ledger, weights: Size, to_mib: float, host_pool_mib:
     return min(judged)[1]
 
 
+def smallest_slab_mib(ledger: Ledger, weights: Size, host_pool_mib: int | None) -> int:
+    """The smallest slab, MiB, whose rest the host pool takes; what holds the statics where that cannot be judged."""
+    low, high = math.ceil(statics_mib(ledger)), math.ceil(weights.high_mib)
+    if low >= high:
+        return high
+    while low < high:
+        middle = (low + high) // 2
+        check = host_pool_check(ledger, weights, middle, host_pool_mib)
+        low, high = (low, middle) if isinstance(check, str) or check.holds else (middle + 1, high)
+    return low
+
+
 def _of_rank(
     rank: RankSlots,
     pool: t.Mapping[str, t.Any],

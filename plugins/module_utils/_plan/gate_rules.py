@@ -1,0 +1,249 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules of the gates, one function each: a finding, a sentence where this ledger cannot tell, or None.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import math
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
+    Figures,
+    fitting_shapes,
+    largest_request,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import was_stated
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import (
+    KNOWN_DTYPES,
+    NO_PAIR_FROM,
+    at_least,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Finding, Situation
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import (
+    host_pool_check,
+    smallest_slab_mib,
+    statics_mib,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import mib, number, rounded
+
+
+def _dtype_known(s: Situation) -> Finding:
+    dtype = s.shape.kv_cache_dtype
+    holds = dtype in KNOWN_DTYPES or dtype == s.running.shape.kv_cache_dtype
+    says = f"The cache dtype {dtype} is one that the engine takes: bf16, fp8, or what already runs."
+    if not holds:
+        says = f"The cache dtype {dtype} is not one that the engine takes: bf16 or fp8."
+    return Finding("dtype_known", holds, says, "the engine's option: --kv-cache-dtype takes bf16 or fp8", True)
+
+
+def _engine_takes_pair(s: Situation) -> Finding | str:
+    budget = s.ledger.get("budget") or {}
+    rows = budget.get("rows") or {}
+    if s.version is not None:
+        takes = not at_least(s.version, NO_PAIR_FROM)
+        label = f"engine version {s.version}"
+        if s.pair is None:
+            return Finding(
+                "engine_takes_pair", True, f"Engine {s.version} splits the card itself; no pair is stated.", label, True
+            )
+        says = f"Engine {s.version} takes a stated pair."
+        if not takes:
+            says = (
+                f"Engine {s.version} has no --vram-weights-mib and no --vram-kv-mib (gone since 1.3.0), and a pair of "
+                f"{_pair_text(s.pair)} is stated. Plan with pair: fill, which leaves the split to the engine."
+            )
+        return Finding("engine_takes_pair", takes, says, label, True)
+    if not was_stated(s.ledger):
+        return (
+            "engine_takes_pair could not be judged: neither the ledger nor engine_version tells the engine's version, "
+            "and this boot derived its pair."
+        )
+    row, name = (
+        ("vram_weights", "--vram-weights-mib") if budget.get("weights") == "stated" else ("vram_kv", "--vram-kv-mib")
+    )
+    text = (rows.get(row) or {}).get("text", "")
+    says = "The engine that runs took a stated pair."
+    return Finding("engine_takes_pair", True, says, " ".join(f"{row} {text} stated by {name}".split()), True)
+
+
+def _pair_within_ceiling(s: Situation) -> Finding | None:
+    if s.pair is None:
+        return None
+    asked, limit, card = sum(s.pair), s.ceiling.stated_limit_mib(), s.ceiling.lowest
+    reserve = f", less a reserve of {mib(s.ceiling.reserve_mib)}" if s.ceiling.reserve_mib else ""
+    held_back = asked <= card.mib
+    source = f"personal reserve: {s.ceiling.reserve_reason}" if s.ceiling.reserve_mib and held_back else card.line
+    says = (
+        f"The pair {_pair_text(s.pair)} is {mib(asked)}; the ceiling of card {card.card} is {mib(card.mib)}{reserve}."
+    )
+    if asked > limit:
+        fits = int(limit - s.pair[1])
+        clear = s.ceiling.sure_limit_mib() - int(s.pair[1])
+        says = (
+            f"Asked {mib(asked)} ({_pair_text(s.pair)}), ceiling {mib(card.mib)} ± {card.plus_minus_mib:g} on "
+            f"card {card.card}{reserve}: {mib(asked - limit)} too much. "
+            + (
+                f"With this pool the largest slab that fits is {mib(fits)}, and {mib(clear)} is clear of the rounding."
+                if clear > 0
+                else f"A pool of {mib(s.pair[1])} leaves no room for a slab; the pair together can have {mib(limit)}."
+            )
+        )
+    return Finding("pair_within_ceiling", asked <= limit, says, source, True)
+
+
+def _one_request_fits(s: Situation) -> Finding | None:
+    if s.pair is None:
+        return None
+    needed = s.figures.filled_mib(s.shape, "one_request")
+    holds = s.pair[1] >= needed - 1e-6
+    says = (
+        f"One request of {s.shape.max_model_len:,} tokens needs a pool of {mib(needed)}; the pool is {mib(s.pair[1])}."
+    )
+    if not holds:
+        longest = largest_request(s.figures, s.pair[1], s.shape)
+        shorter = f"a max_model_len of at most {longest:,}" if longest else "fewer sequences"
+        says += f" The engine would refuse it for good. Give the pool at least {mib(math.ceil(needed))}, or {shorter}."
+    return Finding("one_request_fits", holds, says, _figures_source(s.figures), True)
+
+
+def _host_pool_holds_the_rest(s: Situation) -> Finding | str | None:
+    if s.pair is None:
+        return None
+    statics = statics_mib(s.ledger)
+    if s.pair[0] < statics and s.pair[0] < s.running.weights.low_mib:
+        says = (
+            f"A slab of {mib(s.pair[0])} does not hold the {mib(statics)} that never leave the card. The smallest that "
+            f"holds them is {mib(math.ceil(statics))}."
+        )
+        return Finding("host_pool_holds_the_rest", False, says, f"mover: {number(statics)} MiB static vram", True)
+    check = host_pool_check(s.ledger, s.running.weights, s.pair[0], s.request.host_pool_mib)
+    if isinstance(check, str):
+        return f"host_pool_holds_the_rest could not be judged: {check}"
+    says = check.says if check.holds else f"{check.says} {_beside_a_larger_slab(s)}"
+    return Finding("host_pool_holds_the_rest", check.holds, says, check.line, True)
+
+
+def _beside_a_larger_slab(s: Situation) -> str:
+    """The smallest slab that the host pool allows, and what a fill beside it could back."""
+    smallest = smallest_slab_mib(s.ledger, s.running.weights, s.request.host_pool_mib)
+    pool = s.ceiling.sure_limit_mib(s.margin_mib) - smallest
+    held = fitting_shapes(s.figures, pool - s.figures.alignment_mib, s.shape)
+    return f"As it is, the slab must keep {mib(smallest)}; a pool beside that holds {held or 'no such shape'}."
+
+
+def _pool_meets_contract(s: Situation) -> Finding | None:
+    if s.pair is None:
+        return None
+    backing, pool = s.request.backing, s.pair[1]
+    needed = s.figures.needed_mib(s.shape, backing)
+    holds = pool >= needed - 1e-6
+    sequences = "one request" if backing == "one_request" else f"{s.shape.max_num_seqs:,} sequences"
+    says = f"{sequences} of {s.shape.max_model_len:,} tokens at once need {mib(needed)}; the pool is {mib(pool)}."
+    says = says[0].upper() + says[1:]
+    if backing == "one_request":
+        says += (
+            f" That is less than the contract: all {s.shape.max_num_seqs:,} need {mib(s.figures.needed_mib(s.shape))}."
+        )
+    if not holds:
+        says += f" It is {mib(needed - pool)} short. {_smaller_shapes(s, pool)}the shape asked needs a pool of "
+        says += f"{mib(math.ceil(needed))}."
+    worse = True
+    if s.running_figures is not None:
+        was = s.running.kv.mib - s.running_figures.needed_mib(s.running.shape, backing)
+        worse = was >= 0 or pool - needed < was - 1e-6
+    source = _figures_source(s.figures)
+    if backing == "one_request":
+        source = f"personal choice: backing one_request, {s.request.backing_reason}"
+    return Finding("pool_meets_contract", holds, says, source, False, worse)
+
+
+def _smaller_shapes(s: Situation, pool: float) -> str:
+    """What this pool does hold, each a request that the gates of the pool let pass."""
+    return f"This pool holds {fitting_shapes(s.figures, pool, s.shape) or 'no such shape'}; "
+
+
+def _rows_within_exact_wire(s: Situation) -> Finding | str | None:
+    wire = s.ledger.get("wire") or {}
+    mode, exact = wire.get("mode"), wire.get("exact_rows")
+    if mode is None or (mode != "exact" and exact is None):
+        return (
+            "rows_within_exact_wire could not be judged: the boot does not tell its tensor-parallel wire "
+            "and its exact rows."
+        )
+    if mode == "exact" or exact is None:
+        return None
+    effective = s.running.effective
+    rows, was = effective(s.shape).sampler_rows, effective(s.running.shape).sampler_rows
+    holds = rows <= exact
+    says = f"A full decode step has {rows:,} rows; steps of at most {exact:,} rows are exact on the {mode} wire."
+    if not holds:
+        most = exact // (effective(s.shape).num_speculative_tokens + 1)
+        says += f" At this speculation depth {most:,} sequences stay exact."
+    source = next(
+        (w["text"] for w in s.ledger.get("warnings") or [] if str(w.get("text", "")).startswith("tp wire:")),
+        f"tp wire: Steps of at most {exact} rows are exact",
+    )
+    return Finding("rows_within_exact_wire", holds, says, source, False, was <= exact or rows > was)
+
+
+def _chunk_within_interval(s: Situation) -> Finding | str:
+    chunk = s.ledger.get("chunk") or {}
+    tokens, bound_by = chunk.get("prefill_tokens"), chunk.get("bound_by")
+    if tokens is None or bound_by is None:
+        return "chunk_within_interval could not be judged: the boot does not tell its chunk geometry."
+    holds = bound_by != "checkpoint_interval"
+    says = f"Prefill chunks of {tokens:,} tokens stay within the checkpoint interval."
+    if not holds:
+        says = (
+            f"Prefill chunks are cut to {tokens:,} tokens by the checkpoint interval, so a larger step budget only "
+            "costs arena. Lower --max-num-batched-tokens to it, or raise --checkpoint-interval."
+        )
+    source = f"chunk geometry: prefill chunks of at most {tokens}" + (
+        "" if holds else " (the checkpoint interval, not the budget)"
+    )
+    # No request of ours moves the step budget or the interval, so none can make this worse.
+    return Finding("chunk_within_interval", holds, says, source, False, False)
+
+
+def _headroom_kept(s: Situation) -> Finding | None:
+    if s.pair is None:
+        return None
+    card = s.ceiling.lowest
+    left = rounded(card.mib - sum(s.pair))
+    if left < 0:
+        # Past the ceiling itself: pair_within_ceiling says it, with the numbers.
+        return None
+    holds = left >= s.margin_mib
+    says = f"{mib(left)} stay free above the floor of {mib(card.floor.mib)}"
+    source = card.line
+    if s.margin_mib:
+        source = f"personal reserve: shape_margin_mib {s.margin_mib}, for what a grown shape moves in arena and staging"
+        says += f"; a grown shape is given {mib(s.margin_mib)} for its arena and staging"
+    says += "." if holds else ". Plan with pair: fill, which leaves it, or state a smaller pair."
+    return Finding(
+        "headroom_kept", holds, says, source, False, left < rounded(card.mib - s.running.sum_mib) or bool(s.margin_mib)
+    )
+
+
+def _pair_text(pair: tuple[float, float]) -> str:
+    return f"{number(pair[0])} + {number(pair[1])}"
+
+
+def _figures_source(figures: Figures) -> str:
+    return ("kv: " if figures.figures_from == "ledger" else "") + "; ".join(figures.lines)
+
+
+RULES: tuple[t.Callable[[Situation], Finding | str | None], ...] = (
+    _dtype_known,
+    _engine_takes_pair,
+    _pair_within_ceiling,
+    _one_request_fits,
+    _host_pool_holds_the_rest,
+    _pool_meets_contract,
+    _rows_within_exact_wire,
+    _chunk_within_interval,
+    _headroom_kept,
+)

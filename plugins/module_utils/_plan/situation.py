@@ -1,0 +1,47 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a gate is judged by, and what it finds.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.ceiling import Ceiling
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import Request
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import Shape
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger
+
+
+class Situation(t.NamedTuple):
+    """All that a gate is judged by: what runs, and one candidate (pair None where the engine splits the card)."""
+
+    ledger: Ledger
+    request: Request
+    running: Running
+    running_figures: Figures | None
+    ceiling: Ceiling
+    shape: Shape
+    pair: tuple[float, float] | None
+    figures: Figures
+    version: str | None
+
+    @property
+    def margin_mib(self) -> int:
+        """What a grown shape's arena and staging may want beyond today's; 0 for a shape that does not grow."""
+        return self.request.shape_margin_mib if self.shape.grows_from(self.running.shape) else 0
+
+
+class Finding(t.NamedTuple):
+    """A gate judged. ``worse`` tells whether the request worsens what runs (a hard gate always counts as worse)."""
+
+    name: str
+    holds: bool
+    says: str
+    source: str
+    hard: bool
+    worse: bool = True
