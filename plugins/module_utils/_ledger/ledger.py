@@ -6,9 +6,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import boots, checks, reports, shapes, tables
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import (
+    agreement,
+    boots,
+    checks,
+    kv_plan,
+    reports,
+    shapes,
+    tables,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import (
     Line,
     Message,
@@ -16,6 +25,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines imp
     read_line,
     split_lines,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.owed import missing_rows
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.refusals import read_refusal
 
 _SOURCE_KEYS = ("kind", "name", "log_driver", "container_id", "image", "image_digest", "started_at")
@@ -26,6 +36,7 @@ _NO_CAPACITY: shapes.Capacity = {
     "backing_percent": None,
     "full_length_sessions": None,
 }
+_ENGINE_LINE = re.compile(r"(?<=.)\b[EWI](?:\[\d{1,3}\])? (?:device: (?:AQL|host) backend|VRAM budget, per card:)")
 _NO_MODEL: shapes.Model = {"name": None, "arch": None, "quant": None, "layers": None, "trained_context": None}
 
 
@@ -53,7 +64,7 @@ def read_ledger(
     ledger = _read(log, known_flags, ready=any(boots.is_listening(line) for line in (chosen.lines or [])[-1:]))
     ledger["source"] = _source(source, chosen)
     ledger["fingerprint"] = _fingerprint(source, chosen.lines or [])
-    ledger["missing"] = _missing(ledger, log, chosen.headless)
+    ledger["missing"] = missing_rows(ledger, log, chosen.headless)
     _judge(ledger, log, chosen, source.get("asked", boot))
     return t.cast("dict[str, t.Any]", ledger)
 
@@ -70,9 +81,15 @@ def _read(log: list[Message], flags: dict[str, str], ready: bool) -> shapes.Ledg
     settled = reports.read_settled(log)
     tp = reports.read_tp(log, flags)
     devices = reports.read_devices(log, tp, [row["card"] for row in settled])
-    pair = _pair(table, flags)
-    used = devices["used"] if devices else []
-    cards = {row["card"] for row in settled}
+    pools = reports.read_pools(log, tp)
+    plan = kv_plan.read_kv(log)
+    judged = [
+        *checks.check_budget(table),
+        *checks.check_pools(table, pools, plan),
+        *checks.check_kv(table, plan),
+        *checks.check_settled(table, settled),
+        *checks.check_flags(table, flags),
+    ]
     return {
         "schema": shapes.SCHEMA,
         "status": "incomplete",
@@ -80,13 +97,7 @@ def _read(log: list[Message], flags: dict[str, str], ready: bool) -> shapes.Ledg
         "source": _source({}, None),
         "engine": {"version": None, "version_from": None},
         "ready": ready,
-        "essential": (
-            ready
-            and pair["weights_mib"] is not None
-            and pair["kv_mib"] is not None
-            and bool(used)
-            and cards.issuperset(used)
-        ),
+        "essential": ready and _essential(table, devices, settled, judged),
         "missing": [],
         "flags": flags,
         "tp": tp,
@@ -97,24 +108,39 @@ def _read(log: list[Message], flags: dict[str, str], ready: bool) -> shapes.Ledg
             "kv": table.stated_by("vram_kv"),
             "rows": {name: table.rows[name].as_dict() if name in table.rows else None for name in tables.ROWS},
         },
-        "pair": pair,
-        "capacity": tables.read_capacity(table, log) or _NO_CAPACITY.copy(),
+        "pair": _pair(table, flags),
+        "capacity": tables.read_capacity(table) or _NO_CAPACITY.copy(),
         "settled": settled,
-        "slab": reports.read_slab(log),
-        "host_pool": reports.read_host_pool(log),
+        "slab": reports.read_slab(log, tp),
+        "host_pool": reports.read_host_pool(pools),
         "lent": reports.read_lent(log),
-        "kv": reports.read_kv(log),
+        "kv": plan.kv,
         "sampler": reports.read_sampler(log),
         "wire": reports.read_wire(log, bool(table.rows)),
         "chunk": reports.read_chunk(log),
         "warnings": reports.read_warnings(log, tp),
-        "checks": [
-            *checks.check_budget(table),
-            *checks.check_settled(settled),
-            *checks.check_flags(table, flags),
-        ],
+        "checks": judged,
         "fingerprint": "",
     }
+
+
+def _essential(
+    table: tables.BudgetTable,
+    devices: shapes.Devices | None,
+    settled: t.Sequence[shapes.Settled],
+    judged: t.Sequence[shapes.Check],
+) -> bool:
+    """Whether a referee can judge: both pools, a settled line for each used card, and none of them contradicted."""
+    used = set(devices["used"]) if devices else set()
+    contradicted = any(
+        not check["holds"] and check["name"].startswith(("pools_match_table", "settled_")) for check in judged
+    )
+    return (
+        {"vram_weights", "vram_kv"} <= table.rows.keys()
+        and bool(used)
+        and used <= {row["card"] for row in settled}
+        and not contradicted
+    )
 
 
 def _pair(table: tables.BudgetTable, flags: dict[str, str]) -> shapes.Pair:
@@ -147,62 +173,11 @@ def _fingerprint(source: t.Mapping[str, t.Any], lines: t.Sequence[Line]) -> str:
     return hashlib.sha256(whole.encode("ascii", "backslashreplace")).hexdigest()[:12]
 
 
-def _missing(ledger: shapes.Ledger, log: list[Message], headless: bool) -> list[str]:
-    """Names of what this kind of boot prints, and this one did not."""
-    missing = []
-    if headless or not ledger["devices"]["used"]:
-        missing.append("device_inventory")
-    if ledger["model"]["name"] is None:
-        missing.append("model")
-    if ledger["sampler"]["rows"] is None:
-        missing.append("sampler")
-    rows = ledger["budget"]["rows"]
-    if not any(message.text == tables.BUDGET_HEADER for message in log):
-        missing.append("budget_header")
-    missing += [name for name in tables.ROWS if rows[name] is None and name not in tables.OPTIONAL_ROWS]
-    missing += [f"{pool}_origin" for pool in ("weights", "kv") if _unsaid(ledger["budget"], pool)]
-    if ledger["capacity"]["sequences"] is None:
-        missing.append("capacity")
-    ranks = range(ledger["tp"] or 1)
-    pooled = {row["rank"] for row in ledger["host_pool"]}
-    missing += [f"pools.rank{rank}" for rank in ranks if rank not in pooled]
-    if _has_experts(ledger, log):
-        slabs = {row["rank"] for row in ledger["slab"]}
-        missing += [f"slab.rank{rank}" for rank in ranks if rank not in slabs]
-    if ledger["chunk"]["prefill_tokens"] is None:
-        missing.append("chunk")
-    if not any(group["blocks"] is not None for group in ledger["kv"]["groups"]):
-        missing.append("kv_plan")
-    settled = {row["card"] for row in ledger["settled"]}
-    missing += [f"settled.card{card}" for card in ledger["devices"]["used"] if card not in settled]
-    if not ledger["devices"]["used"] and not settled:
-        missing.append("settled")
-    if not ledger["ready"]:
-        missing.append("listening")
-    return missing
-
-
-def _unsaid(budget: shapes.Budget, pool: str) -> bool:
-    """Whether a pool's row was printed, and its text does not say who sized it."""
-    if pool == "weights":
-        return budget["rows"]["vram_weights"] is not None and budget["weights"] is None
-    return budget["rows"]["vram_kv"] is not None and budget["kv"] is None
-
-
-def _has_experts(ledger: shapes.Ledger, log: list[Message]) -> bool:
-    """A slab is printed only where there are experts to place; a dense model prints nothing of the mover."""
-    experts = ledger["budget"]["rows"]["experts"]
-    return (
-        (experts is not None and experts["mib"] > 0)
-        or ledger["flags"].get("placement") == "expert_tiered"
-        or any("mover" in message.text for message in log)
-    )
-
-
 def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot: int) -> None:
     status, code, text = "complete", "", ""
     refusal = None if ledger["ready"] else read_refusal(log)
     broken = [check for check in ledger["checks"] if not check["holds"]]
+    quarrels = agreement.quarrels(ledger, log)
     unread = tables.read_budget(log).unread
     printed = [message for message in log if message.text]
     seen = ledger["source"]["boots_seen"]
@@ -215,7 +190,7 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
         status, code = "absent", "no_boot" if chosen.lines else "log_empty"
         text = (
             "There is no boot of radiance in this text: no device inventory line and no line of its budget. "
-            "Point to the engine's stderr, or to the receipt of its boot."
+            "Point to the engine's stderr, or to the receipt of its boot." + _behind_a_prefix(chosen.lines)
             if chosen.lines
             else "The log is empty. Start the service, or point to the receipt of its last boot."
         )
@@ -236,7 +211,7 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
     elif unread:
         status, code = "incomplete", "rows_unreadable"
         quoted = ", ".join(f"{name} {figure!r}" for name, figure in unread.items())
-        text = f"Not a size in the engine's form: {quoted}. Start the engine with LC_ALL=C, and read its own log."
+        text = f"Not one size in the engine's form: {quoted}. Start the engine with LC_ALL=C, and read its own log."
     elif ledger["missing"]:
         status, code = "incomplete", "rows_missing"
         text = (
@@ -250,6 +225,11 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
             f"The figures contradict each other: the sum {one['name']} is off by {one['difference_mib']:,.2f} MiB, "
             f"with a tolerance of {one['tolerance_mib']:,.2f} MiB. Read again from the boot's receipt."
         )
+    elif quarrels:
+        status, code = "incomplete", "sums_off"
+        text = f"The figures contradict each other: {'; '.join(quarrels)}. Read again from the boot's receipt."
+    if code in ("not_ready", "log_cut") or status == "refused":
+        text += _of_how_many(ledger["source"])
     ledger["status"] = status
     ledger["reason"] = {"code": code, "text": text} if code else None
     if status not in ("complete", "incomplete"):  # a boot that the engine ended was not to print the rest
@@ -265,6 +245,24 @@ def _of_engine(ledger: shapes.Ledger, log: list[Message]) -> bool:
         or bool(ledger["settled"] or ledger["slab"] or ledger["host_pool"] or ledger["kv"]["groups"])
         or any(message.level in ("W", "E") and message.text.startswith(known) for message in log)
     )
+
+
+def _behind_a_prefix(lines: t.Sequence[Line]) -> str:
+    """A sentence for a log of the engine of which every line has something before it that is not known here."""
+    for line in lines:
+        found = _ENGINE_LINE.search(line.text[:400])
+        if found:
+            return (
+                f" A line of the engine stands behind {line.text[: found.start()]!r}, which is not known here: "
+                "read the log without it."
+            )
+    return ""
+
+
+def _of_how_many(source: shapes.Source) -> str:
+    """A sentence for a log with several boots: a crash loop shows by it."""
+    seen, boot = source["boots_seen"], source["boot"]
+    return "" if seen < 2 or boot is None else f" The log holds {seen:,} boots, and this is number {boot + 1:,}."
 
 
 def _last_words(log: list[Message], lines: t.Sequence[Line]) -> str:

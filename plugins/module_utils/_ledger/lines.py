@@ -3,7 +3,8 @@
 """Text of a log to lines, and lines to messages.
 
 The engine writes ``I text``, ``W[1] text`` and so on; a report of several lines carries the prefix on its first
-line only. What runtimes and terminals add (colours, carriage returns, timestamps, a compose name) is taken off first.
+line only. What runtimes and terminals add (colours, carriage returns, timestamps, names, split records) is taken off
+first.
 """
 
 from __future__ import annotations
@@ -24,11 +25,20 @@ _ESCAPES = re.compile(
 )
 # Only these break a line: Python's splitlines() also breaks at characters that a prompt can carry.
 _BREAK = re.compile(r"\r\n|\n|\r")
+# A reservation that was never written (a file that was truncated under its writer), and a mark of the byte order.
+_NOTHING = re.compile("[\x00\ufeff]")
+_WHO = r"\S{1,64} \S{1,64}\[\d{1,10}\]: "  # host, unit and process, as journalctl names them
+_DATE = r"\d{4}-\d\d-\d\d"
 _RUNTIME_PREFIX = re.compile(
-    r"^(?:\d{4}-\d\d-\d\dT[0-9:.]{8,18}(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?"  # podman and docker -t, k8s-file
-    r"|[A-Z][a-z]{2} [ 0-3][0-9] \d\d:\d\d:\d\d \S{1,64} \S{1,64}\[\d{1,10}\]: "  # journalctl's short form
+    rf"^(?:{_DATE}T[0-9:.,]{{8,18}}(?:Z|[+-]\d\d:?\d\d) "  # podman and docker -t,
+    rf"(?:std(?:out|err) [FP] |{_WHO})?"  # k8s-file, journalctl -o short-iso
+    rf"|[A-Z][a-z]{{2}} (?:[ 0-3][0-9]|{_DATE}) \d\d:\d\d:\d\d(?:\.\d{{6}})?(?: [A-Z]{{1,5}})? {_WHO}"  # journalctl
+    rf"|\[ {{0,8}}\d{{1,10}}\.\d{{6}}\] {_WHO}|\d{{1,12}}\.\d{{6}} {_WHO}"  # journalctl -o short-monotonic, short-unix
+    r"|[0-9a-f]{12} "  # podman pod logs
     r"|[A-Za-z0-9_.-]{1,64} +\| )"  # compose
 )
+# A k8s-file record that goes on in the next one of its stream.
+_PARTIAL = re.compile(rf"^({_DATE}T[0-9:.]{{8,18}}(?:Z|[+-]\d\d:?\d\d) (std(?:out|err))) ([FP]) (.*)$")
 _PREFIX = re.compile(r"^([EWIDT])(?:\[(\d{1,3})\])? (.*)$")
 
 
@@ -49,22 +59,50 @@ class Message(t.NamedTuple):
     rows: list[str]
 
 
-def split_lines(text: str) -> list[str]:
-    """Lines of a text without escape sequences; a carriage return breaks a line as well (progress bars)."""
+def clean(text: str) -> str:
+    """A text without what a terminal does not show."""
     if "\x1b" in text or "\x9b" in text:
         text = _ESCAPES.sub("", text)
-    lines = _BREAK.split(text)
+    if "\x00" in text or "\ufeff" in text:
+        text = _NOTHING.sub("", text)
+    return text
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines of a text without escape sequences; a carriage return breaks a line as well (progress bars).
+
+    Records that a runtime cut in two are one line again.
+    """
+    lines = _BREAK.split(clean(text))
     if lines and lines[-1] == "":
         lines.pop()
-    return lines
+    return _joined(lines) if " P " in text else lines
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """The lines with each partial record put before the rest of it; each stream has its own."""
+    result: list[str] = []
+    begun: dict[str, str] = {}
+    for line in lines:
+        found = _PARTIAL.match(line)
+        if not found:
+            result.append(line)
+            continue
+        stamp, stream, tag, text = found.groups()
+        whole = begun.pop(stream, "") + text
+        if tag == "P":
+            begun[stream] = whole[:LONGEST_LINE]
+        else:
+            result.append(f"{stamp} F {whole}")
+    return result + list(begun.values())
 
 
 def read_line(raw: str) -> Line:
     """A line without escapes to its level, rank and text."""
     raw = raw[:LONGEST_LINE].rstrip()
     found = _PREFIX.match(raw)
-    if not found:
-        runtime = _RUNTIME_PREFIX.match(raw)
+    for _prefix in range(2):  # a compose name, and a timestamp behind it
+        runtime = None if found else _RUNTIME_PREFIX.match(raw)
         if runtime:
             raw = raw[runtime.end() :]
             found = _PREFIX.match(raw)

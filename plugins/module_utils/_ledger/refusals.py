@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Why the engine ended a boot itself: its refusals, each to a stable code and a sentence with numbers and a way out.
 
-The first refusal of a boot is the cause; what follows it is its wake. The words of ``REASON_CODES`` are public.
+The first refusal of a boot is the cause; what follows it is its wake. The words of ``REASON_CODES`` are public;
+docs/ledger-reasons.md says of each what it comes from and what to do.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ REASON_CODES: t.Mapping[str, str] = {
     "no_boot": "no boot of this engine is in the text",
     "boot_not_in_log": "the log does not hold the boot asked for",
     "log_unreadable": "the log cannot be opened or read",
+    "journal_unreadable": "the journal cannot be read",
+    "container_absent": "there is no such container, or it does not run",
+    "unit_inactive": "there is no such unit, or it does not run",
 }
 
 _S = f"({SIZE_PATTERN})"

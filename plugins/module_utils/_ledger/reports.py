@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The lines of a boot beside the budget table. Each function reads one kind of line from a boot's messages.
 
-A line in a form that is not known here gives nothing: its row then is missing from the ledger, never guessed.
+A line in a form that is not known here gives nothing: its row then is missing from the ledger, never guessed. What is
+printed twice with different figures gives nothing either.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SIZ
 _S = f"({SIZE_PATTERN})"
 _N = r"(\d{1,15})"
 
-_INVENTORY = re.compile(r"^device: (?:AQL|host) backend, \d{1,4} device\(s\) \[(.*)\]")
-_USING = re.compile(r"^device: using \d{1,4} of \d{1,4} \[(.*?)\], ignoring \[(.*?)\]")
+_INVENTORY = re.compile(r"^device: (?:AQL|host) backend, (\d{1,4}) device\(s\) \[(.*)\]")
+_USING = re.compile(r"^device: using (\d{1,4}) of (\d{1,4}) \[(.*?)\], ignoring \[(.*?)\]")
 _DEVICE = re.compile(r"(?:^|[ ,])(\d{1,4})(?::[^ ,]+)?(?=$|[ ,])")
 _MODEL = re.compile(rf"^model: (.+?)  arch=(\S+)  quant=(\S+)  {_N} layers  {_N} ctx")
 _SETTLED = re.compile(rf"^card (\d{{1,4}}) settled at {_S} free,? against (.*)$")
@@ -28,51 +29,59 @@ _FLOOR_OTHER = re.compile(rf"^(?:the )?{_S}(?![^\s,.;)])")
 _SLAB = re.compile(rf"^mover: {_N} slab slots \({_N} shadow\), {_N} pinned pool slots, {_S} static vram")
 _LENT = re.compile(rf"^mover: {_N} slots can be lent out of the (KV cache|activation arena) \({_S}\)")
 _POOL_ROW = re.compile(rf"^\s*(vram_weights|vram_kv|host_pool)\s+{_S} budget,\s+{_S} used,\s+{_S} free")
-_PAGED = re.compile(
-    rf"^\s*(\S+)\s+(\S+)\s+{_N} layers\s+block\s+{_N} tok\s+page\s+{_S}\s+{_N} blocks =\s+{_S}\s+\({_N} tokens\)"
-)
-_STATEFUL = re.compile(rf"^\s*(\S+)\s+(\S+)\s+{_N} layers\s+state\s+{_S}\s+{_N} slots =\s+{_S}")
-_CHECKPOINTS = re.compile(rf"^\s*checkpoints\s+\S+\s+{_N} slots x {_S} = {_S}")
 _SAMPLER = re.compile(rf"^sampler: {_N}-token vocabulary \({_N} this rank\), {_N} rows\b")
 _LOSSY = re.compile(r"^tp wire: LOSSY \(--tp-wire wht6\)")
+_TORN = re.compile(r"LOSSY|Walsh-Hadamard|--tp-wire(?:-min-kb| wht6)")
 _EXACT_ROWS = re.compile(rf"\bSteps of at most {_N} rows are exact")
-_CHUNK = re.compile(r"^chunk geometry: .*-> prefill chunks of at most (\d{1,15})(.*)$")
+_CHUNK = re.compile(
+    rf"^chunk geometry: .*checkpoint interval {_N}, max_tok {_N} -> prefill chunks of at most {_N}(?!\d)(.*)$"
+)
+_PASS = re.compile(r"^load: one pass over the container, .* for (\d{1,3}) rank\(s\)")
 _LOAD = re.compile(rf"^load: {_S} of {_S} read\b")
 # Lines that every rank prints, so that a tag on them, or none, tells how many ranks there are.
 _OF_A_RANK = ("sampler: ", "declare: ", "pools:", "load: rank ", "mover: ", "card ")
 
 
 def read_tp(log: t.Sequence[Message], flags: t.Mapping[str, str]) -> int | None:
-    """How many ranks: from ``--tp``, else from the tags, which exist only above one rank."""
+    """How many ranks: from ``--tp``, else as the load counts them, else from the tags, which exist only above one."""
     if re.match(r"^[1-9]\d{0,2}$", flags.get("tp", "")):
         return int(flags["tp"])
     tags = [message.rank for message in log if message.rank is not None]
-    if tags:
-        return max(max(tags) + 1, 2)
-    if any(message.level and message.text.startswith(_OF_A_RANK) for message in log):
-        return 1
+    least = max(max(tags) + 1, 2) if tags else 1
+    for message in log:
+        loaded = _PASS.match(message.text[:1000])
+        if loaded:
+            return max(int(loaded.group(1)), least)
+    if tags or any(message.level and message.text.startswith(_OF_A_RANK) for message in log):
+        return least
     return None
 
 
 def read_devices(log: t.Sequence[Message], tp: int | None, settled_cards: t.Sequence[int]) -> shapes.Devices | None:
     """Which cards this boot runs on: those that settled when there is one a rank, else the first of the inventory.
 
-    A card that no rank runs on counts as ignored. None when the inventory was not printed.
+    A card that no rank runs on counts as ignored. None when the inventory was not printed, or when what it lists is not
+    as many as it says.
     """
     inventory: list[int] | None = None
+    using: list[int] = []
     ignored: list[int] = []
     for message in log:
         found = _INVENTORY.match(message.text)
         if found and inventory is None:
-            inventory = _devices(found.group(1))
+            inventory = _devices(found.group(2))
+            if len(inventory) != int(found.group(1)):
+                return None
         found = _USING.match(message.text)
         if found:
-            ignored = _devices(found.group(2))
-    if inventory is None:
+            using, ignored = _devices(found.group(3)), _devices(found.group(4))
+            if len(using) != int(found.group(1)) or len(using) + len(ignored) != int(found.group(2)):
+                return None
+    if inventory is None or (using and sorted(using + ignored) != sorted(inventory)):
         return None
     usable = [card for card in inventory if card not in ignored]
     used = usable[:tp]
-    if tp is not None and len(settled_cards) == tp and set(settled_cards) <= set(inventory):
+    if tp is not None and len(settled_cards) == tp and set(settled_cards) <= set(usable):
         used = sorted(settled_cards)
     return {"used": used, "ignored": [card for card in inventory if card not in used]}
 
@@ -96,70 +105,109 @@ def read_model(log: t.Sequence[Message]) -> shapes.Model | None:
     return None
 
 
+_Record = t.TypeVar("_Record", bound=t.Mapping[str, t.Any])
+
+
+def _each_once(records: t.Iterable[tuple[int, _Record]]) -> list[_Record]:
+    """The record of each key, in the order of the keys; a key with records that differ has none."""
+    by_key: dict[int, _Record | None] = {}
+    for key, record in records:
+        by_key[key] = record if by_key.get(key, record) == record else None
+    found = [by_key[key] for key in sorted(by_key)]
+    return [record for record in found if record is not None]
+
+
+def _rank(message: Message, tp: int | None) -> int | None:
+    """Whose line this is: its tag says it, and at one rank there is no tag. None for nobody's of this boot."""
+    rank = (0 if tp == 1 else None) if message.rank is None else message.rank
+    return rank if rank is not None and tp is not None and rank < tp else None
+
+
 def read_settled(log: t.Sequence[Message]) -> list[shapes.Settled]:
     """The settled line of each card, in the order of cards. ``floor`` is what the line says must stay free."""
-    by_card: dict[int, shapes.Settled] = {}
-    for message in log:
-        found = _SETTLED.match(message.text)
-        if not found:
-            continue
-        card, free_text, rest = int(found.group(1)), found.group(2), found.group(3)
-        with_static = _FLOOR_STATIC.match(rest)
-        headroom_only = _FLOOR_HEADROOM.match(rest)
-        other = _FLOOR_OTHER.match(rest)
-        if with_static:
-            floor_text, headroom_text, static_text = with_static.groups()
-        elif headroom_only:
-            floor_text = headroom_text = headroom_only.group(1)
-            static_text = None
-        elif other:
-            floor_text, headroom_text, static_text = other.group(1), None, None
-        else:
-            continue
-        free, floor = _size(free_text), _size(floor_text)
-        if free is not None and floor is not None:
-            by_card[card] = {
-                "card": card,
-                "free": free,
-                "floor": floor,
-                "headroom": _size(headroom_text),
-                "static_region": _size(static_text),
-                "line": message.text,
-            }
-    return [by_card[card] for card in sorted(by_card)]
+    found = (_settled(message) for message in log)
+    return _each_once((row["card"], row) for row in found if row is not None)
 
 
-def read_slab(log: t.Sequence[Message]) -> list[shapes.Slab]:
-    by_rank: dict[int, shapes.Slab] = {}
+def _settled(message: Message) -> shapes.Settled | None:
+    found = _SETTLED.match(message.text)
+    if not found:
+        return None
+    card, free_text, rest = int(found.group(1)), found.group(2), found.group(3)
+    with_static = _FLOOR_STATIC.match(rest)
+    headroom_only = _FLOOR_HEADROOM.match(rest)
+    other = _FLOOR_OTHER.match(rest)
+    static_text: str | None = None
+    headroom_text: str | None = None
+    if with_static:
+        floor_text, headroom_text, static_text = with_static.groups()
+    elif headroom_only:
+        floor_text = headroom_text = headroom_only.group(1)
+    elif other:
+        floor_text = other.group(1)
+    else:
+        return None
+    free, floor = _size(free_text), _size(floor_text)
+    if free is None or floor is None:
+        return None
+    return {
+        "card": card,
+        "free": free,
+        "floor": floor,
+        "headroom": _size(headroom_text),
+        "static_region": _size(static_text),
+        "line": message.text,
+    }
+
+
+def read_slab(log: t.Sequence[Message], tp: int | None) -> list[shapes.Slab]:
+    found: list[tuple[int, shapes.Slab]] = []
     for message in log:
-        found = _SLAB.match(message.text)
-        static = _size(found.group(4)) if found else None
-        if found and static is not None:
-            rank = message.rank or 0
-            by_rank[rank] = {
+        line, rank = _SLAB.match(message.text), _rank(message, tp)
+        static = _size(line.group(4)) if line else None
+        if line and rank is not None and static is not None:
+            slots, shadow, pool = (int(line.group(number)) for number in (1, 2, 3))
+            row: shapes.Slab = {
                 "rank": rank,
-                "slots": int(found.group(1)),
-                "shadow_slots": int(found.group(2)),
-                "pool_slots": int(found.group(3)),
+                "slots": slots,
+                "shadow_slots": shadow,
+                "pool_slots": pool,
                 "static": static,
             }
-    return [by_rank[rank] for rank in sorted(by_rank)]
+            found.append((rank, row))
+    return _each_once(found)
 
 
-def read_host_pool(log: t.Sequence[Message]) -> list[shapes.HostPool]:
-    by_rank: dict[int, shapes.HostPool] = {}
+class PoolRow(t.NamedTuple):
+    """One row of a rank's ``pools:`` report."""
+
+    rank: int
+    name: str
+    budget: SizeDict
+    used: SizeDict
+    free: SizeDict
+
+
+def read_pools(log: t.Sequence[Message], tp: int | None) -> list[PoolRow]:
+    """Every row of every rank's pools."""
+    rows = []
     for message in log:
-        if message.text != "pools:":
-            continue
-        for row in message.rows:
+        rank = _rank(message, tp) if message.text == "pools:" else None
+        for row in message.rows if rank is not None else ():
             found = _POOL_ROW.match(row)
-            if not found or found.group(1) != "host_pool":
-                continue
-            budget, used, free = (_size(found.group(number)) for number in (2, 3, 4))
-            if budget is not None and used is not None and free is not None:
-                rank = message.rank or 0
-                by_rank[rank] = {"rank": rank, "budget": budget, "used": used, "free": free}
-    return [by_rank[rank] for rank in sorted(by_rank)]
+            sizes = [_size(found.group(number)) for number in (2, 3, 4)] if found else []
+            budget, used, free = sizes or (None, None, None)
+            if found and rank is not None and budget is not None and used is not None and free is not None:
+                rows.append(PoolRow(rank, found.group(1), budget, used, free))
+    return rows
+
+
+def read_host_pool(pools: t.Iterable[PoolRow]) -> list[shapes.HostPool]:
+    found: list[tuple[int, shapes.HostPool]] = []
+    for row in pools:
+        if row.name == "host_pool":
+            found.append((row.rank, {"rank": row.rank, "budget": row.budget, "used": row.used, "free": row.free}))
+    return _each_once(found)
 
 
 def read_lent(log: t.Sequence[Message]) -> list[shapes.Lent]:
@@ -174,90 +222,43 @@ def read_lent(log: t.Sequence[Message]) -> list[shapes.Lent]:
     return lent
 
 
-def read_kv(log: t.Sequence[Message]) -> shapes.Kv:
-    """The KV plan: rank 0's groups, per card, and the linear checkpoints that the budget counted."""
-    groups: dict[str, shapes.KvGroup] = {}
-    checkpoints: shapes.Checkpoints = {"slots": None, "each": None, "size": None}
-    for message in log:
-        if not message.text.startswith("kv: KV layer bundles "):
-            continue
-        for row in message.rows:
-            group = _kv_group(row)
-            if group is not None and group["name"] != "(none)":
-                groups.setdefault(group["name"], group)
-            found = _CHECKPOINTS.match(row)
-            if found and checkpoints["slots"] is None:
-                checkpoints = {
-                    "slots": int(found.group(1)),
-                    "each": _size(found.group(2)),
-                    "size": _size(found.group(3)),
-                }
-    return {"groups": list(groups.values()), "checkpoints": checkpoints}
-
-
-def _kv_group(row: str) -> shapes.KvGroup | None:
-    paged = _PAGED.match(row[:400])
-    if paged:
-        name, kind, layers, block, page_text, blocks, size_text, tokens = paged.groups()
-        page, size = _size(page_text), _size(size_text)
-        if page is not None and size is not None:
-            return {
-                "name": name,
-                "kind": kind,
-                "layers": int(layers),
-                "block_tokens": int(block),
-                "page": page,
-                "blocks": int(blocks),
-                "tokens": int(tokens),
-                "state": None,
-                "slots": None,
-                "size": size,
-            }
-    stateful = _STATEFUL.match(row[:400])
-    if stateful:
-        name, kind, layers, state_text, slots, size_text = stateful.groups()
-        state, size = _size(state_text), _size(size_text)
-        if state is not None and size is not None:
-            return {
-                "name": name,
-                "kind": kind,
-                "layers": int(layers),
-                "block_tokens": None,
-                "page": None,
-                "blocks": None,
-                "tokens": None,
-                "state": state,
-                "slots": int(slots),
-                "size": size,
-            }
-    return None
-
-
 def read_sampler(log: t.Sequence[Message]) -> shapes.Sampler:
     """Sampler rows: sequences x (1 + speculation depth). The line comes again for each rank and each sizing."""
-    for message in log:
-        found = _SAMPLER.match(message.text)
-        if found:
-            return {"rows": int(found.group(3))}
-    return {"rows": None}
+    found = (_SAMPLER.match(message.text) for message in log)
+    rows = {int(line.group(3)) for line in found if line}
+    return {"rows": rows.pop() if len(rows) == 1 else None}
 
 
 def read_wire(log: t.Sequence[Message], budgeted: bool) -> shapes.Wire:
-    """The wire between ranks. A lossy one announces itself before the budget; ``budgeted``: the boot came that far."""
+    """The wire between ranks. A lossy one announces itself before the budget; ``budgeted``: the boot came that far.
+
+    No announcement is an exact wire, unless a piece of one is there.
+    """
     for message in log:
         if _LOSSY.match(message.text):
             found = _EXACT_ROWS.search(message.text)
             return {"mode": "wht6", "exact_rows": int(found.group(1)) if found else None}
-    return {"mode": "exact" if budgeted else None, "exact_rows": None}
+    torn = any(_TORN.search(text) for message in log for text in (message.text, *message.rows))
+    return {"mode": "exact" if budgeted and not torn else None, "exact_rows": None}
 
 
 def read_chunk(log: t.Sequence[Message]) -> shapes.Chunk:
-    for message in log:
-        found = _CHUNK.match(message.text)
-        if found:
-            bound_by = "checkpoint_interval" if "the checkpoint interval" in found.group(2) else "budget"
-            return {"prefill_tokens": int(found.group(1)), "bound_by": bound_by}
-    return {"prefill_tokens": None, "bound_by": None}
+    """The longest prefill chunk: the step's budget, or the checkpoint interval where that is the smaller one."""
+    found = {_chunk(message.text) for message in log if message.text.startswith("chunk geometry: ")}
+    read = found.pop() if len(found) == 1 else None
+    return {"prefill_tokens": read and read[0], "bound_by": read and read[1]}
+
+
+def _chunk(text: str) -> tuple[int, str] | None:
+    """Tokens and what bounds them, where the line agrees with its own interval and budget."""
+    line = _CHUNK.match(text[:1000])
+    if not line:
+        return None
+    interval, budget, tokens = (int(line.group(number)) for number in (1, 2, 3))
+    shorter = 0 < interval < budget
+    if tokens != (interval if shorter else budget) or ("the checkpoint interval" in line.group(4)) != shorter:
+        return None
+    return tokens, "checkpoint_interval" if shorter else "budget"
 
 
 def read_warnings(log: t.Sequence[Message], tp: int | None) -> list[shapes.Warning_]:

@@ -119,9 +119,12 @@ class KvGroup(t.TypedDict):
 
 
 class Checkpoints(t.TypedDict):
+    """``backed``: how many have memory, where the boot says that it withdrew some."""
+
     slots: int | None
     each: SizeDict | None
     size: SizeDict | None
+    backed: int | None
 
 
 class Kv(t.TypedDict):

@@ -50,11 +50,16 @@ _POOL_BACKS = re.compile(
 
 class BudgetTable(t.NamedTuple):
     """``rows``: sizes by our name. ``texts``: what stands behind each. ``unread``: rows whose figure is no size of
-    the engine's, quoted."""
+    the engine's, or two, quoted."""
 
     rows: dict[str, Size]
     texts: dict[str, str]
     unread: dict[str, str]
+
+    @property
+    def integrated(self) -> bool:
+        """Whether the card's memory is the host's: the headroom then is what is left to the host."""
+        return self.texts.get("headroom", "").startswith("integrated graphics")
 
     def stated_by(self, row: str) -> str | None:
         """``stated`` or ``derived`` for the rows ``vram_weights`` and ``vram_kv``, None where the text says neither."""
@@ -67,12 +72,14 @@ class BudgetTable(t.NamedTuple):
 
 
 def read_budget(log: t.Sequence[Message]) -> BudgetTable:
-    """The budget table of one boot; without its header, rows that come before any other report are taken as its own."""
+    """The budget table of one boot; without its header, rows that come before any other report are taken as its own.
+
+    A row that stands there twice with two figures is neither.
+    """
     headed = [message for message in log if message.text == BUDGET_HEADER] or log[:1]
-    lines = headed[-1].rows if headed else []
     table = BudgetTable({}, {}, {})
     last = ""
-    for line in lines:
+    for line in (row for message in headed for row in message.rows):
         name = _row_name(line)
         if name is None:
             if last and line.startswith("        "):
@@ -82,13 +89,17 @@ def read_budget(log: t.Sequence[Message]) -> BudgetTable:
         key = ROW_NAMES[name]
         found = _SIZE_AND_TEXT.match(rest)
         size = read_size(found.group(1)) if found else None
+        last = ""
         if size is None or found is None:
             table.unread.setdefault(key, rest.split("   ")[0][:40])
-            last = ""
         elif key not in table.rows:
             table.rows[key] = size
             table.texts[key] = found.group(2) or ""
             last = key
+        elif table.rows[key].text != size.text or not table.texts[key].startswith(found.group(2) or ""):
+            table.unread.setdefault(key, f"{table.rows[key].text} and {size.text}")
+    for key in table.unread:
+        table.rows.pop(key, None)
     return table
 
 
@@ -113,8 +124,8 @@ def read_table(lines: t.Iterable[str]) -> dict[str, tuple[Size, str]]:
     return rows
 
 
-def read_capacity(table: BudgetTable, log: t.Sequence[Message]) -> Capacity | None:
-    """What the pool backs, from the table's cache row, else from the sentence that precedes a derived pool's table."""
+def read_capacity(table: BudgetTable) -> Capacity | None:
+    """What the pool backs, as the table's cache row says it."""
     text = table.texts.get("kv_cache", "")
     full = _BACKS.search(text)
     if full:
@@ -129,6 +140,11 @@ def read_capacity(table: BudgetTable, log: t.Sequence[Message]) -> Capacity | No
     if part:
         percent, sequences, tokens, sessions = part.groups()
         return _part(percent, sequences, tokens, sessions)
+    return None
+
+
+def read_sentence(log: t.Sequence[Message]) -> Capacity | None:
+    """What the sentence before the table of a derived pool says of it."""
     for message in log:
         derived = _POOL_BACKS.match(message.text)
         if derived:

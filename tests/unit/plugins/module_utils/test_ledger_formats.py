@@ -46,7 +46,13 @@ def test_a_healthy_boot_of_both_stated_pools_is_complete() -> None:
     assert sums(found) == {
         "card_total": True,
         "claimable": True,
+        "experts": True,
+        "vram_kv": True,
         "unclaimed": True,
+        "pools_match_table": True,
+        "host_pool": True,
+        "kv_sizes": True,
+        "kv_pool": True,
         "settled_floor.card0": True,
         "settled_floor.card1": True,
         "flags_match_table": True,
@@ -147,6 +153,7 @@ def test_the_kv_plan_by_group_without_its_sentinel() -> None:
         "slots": 8,
         "each": size(56.0, 0.005, "56.00 MiB"),
         "size": size(448.0, 0.005, "448.00 MiB"),
+        "backed": None,
     }
 
 
@@ -175,15 +182,22 @@ def test_derived_pools_of_1_0_4() -> None:
         "sequences": 8,
         "tokens": 200000,
         "full": False,
-        "backing_percent": 36.0,
-        "full_length_sessions": 2.4,
+        "backing_percent": 31.0,
+        "full_length_sessions": 2.5,
     }
     assert sums(found) == {
         "card_total": True,
         "claimable": True,
         "vram_weights": True,
+        "vram_kv": True,
         "elastic": True,
         "unclaimed": True,
+        "pools_match_table": True,
+        "host_pool": True,
+        "kv_sizes": True,
+        "kv_pool": True,
+        "settled_floor.card0": True,
+        "settled_floor.card1": True,
     }
     assert found["budget"]["rows"]["prefill_staging"] == size(200.0, 0.005, "200.00 MiB")
     assert found["wire"] == {"mode": "exact", "exact_rows": None}
@@ -196,7 +210,19 @@ def test_weights_derived_and_kv_stated_at_one_rank() -> None:
     found = ledger("mixed-1.0.5.log")
     assert (found["status"], found["missing"], found["tp"]) == ("complete", [], 1)
     assert (found["budget"]["weights"], found["budget"]["kv"]) == ("derived", "stated")
-    assert sums(found) == {"card_total": True, "claimable": True, "unclaimed": True}
+    assert sums(found) == {
+        "card_total": True,
+        "claimable": True,
+        "vram_weights": True,
+        "vram_kv": True,
+        "elastic": True,
+        "unclaimed": True,
+        "pools_match_table": True,
+        "host_pool": True,
+        "kv_sizes": True,
+        "kv_pool": True,
+        "settled_floor.card0": True,
+    }
     assert found["budget"]["rows"]["unusable"]["text"] == "1.04 GiB"
     assert [(row["rank"], row["slots"], row["pool_slots"]) for row in found["slab"]] == [(0, 6144, 0)]
     assert found["devices"] == {"used": [0], "ignored": []}
