@@ -64,8 +64,9 @@ def plan(machine: Machine) -> str:
             )
     rows.append(f"    {'(none)':<14} {'?':<6} {0:3d} layers  state {humanb(0):>8}  {0:7d} slots = {humanb(0):>9}")
     end = pool - kv.checkpoint_bytes
-    rows.append(f"    pool at 0x7f0000000000, {humanb(pool)}; groups at +0..+{end}, checkpoints at +{end}")
-    if kv.checkpoint_slots:
+    first = end if kv.checkpoint_slots else 0
+    rows.append(f"    pool at 0x7f0000000000, {humanb(pool)}; groups at +0..+{end}, checkpoints at +{first}")
+    if kv.snapshot:
         rows.append(
             f"    {'checkpoints':<14} {'linear':<6}      {kv.checkpoint_slots} slots x {humanb(kv.stride)} = "
             f"{humanb(kv.checkpoint_slots * kv.stride)}  "

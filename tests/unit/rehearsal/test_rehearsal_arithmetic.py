@@ -10,7 +10,7 @@ import pytest
 from engine import budget_report, kv_report
 from engine.command_line import parse
 from engine.fault_names import hits
-from engine.kv_arithmetic import Shape, costs
+from engine.kv_arithmetic import Dimensions, Shape, costs
 from engine.machine import Machine, resolve
 from engine.sizes import MIB, humanb
 from engine.world import World
@@ -185,6 +185,14 @@ def test_checkpoints_are_withdrawn_for_the_headroom() -> None:
     text = kv_report.withdrawal(boot)
     assert text is not None and text.startswith("checkpoint slots: 7 of 8 backed (56.00 MiB each), 1 withdrawn -- ")
     assert kv_report.withdrawal(pair(25844, 5119)) is None
+
+
+def test_the_plan_of_a_state_has_its_checkpoints_even_where_there_are_none() -> None:
+    plan = kv_report.plan(pair(24000, 5120, "--checkpoint-slots 0"))
+    assert "checkpoints at +0\n    checkpoints    linear      0 slots x 56.00 MiB = 0 B  (address space; " in plan
+    stateless = {"linear_layers": 0, "tail_rows": 0}
+    bare = kv_report.plan(machine("--vram-weights-mib 24000 --vram-kv-mib 5120", cache=Dimensions(**stateless)))
+    assert "checkpoints at +0" in bare and "slots x" not in bare
 
 
 def test_short_by_names_what_is_stated() -> None:
