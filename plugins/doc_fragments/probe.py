@@ -62,4 +62,10 @@ options:
         verdict V(inconclusive).
     type: bool
     default: false
+  form:
+    description:
+      - How much is measured. V(full) takes longer, see the description of the module.
+    type: str
+    choices: [quick, full]
+    default: quick
 """

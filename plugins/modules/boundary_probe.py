@@ -17,6 +17,10 @@ description:
   - A short prompt with markers of its own must be answered right after the long ones.
   - Where the driver shows what the cards hold, VRAM and GTT are read before, during and after. GTT that grows by more
     than 256 MiB is memory that did not fit the card.
+  - O(form=full) then tries the edge of the window itself, where nothing has failed until then. A prompt of as many
+    tokens as the window has must be refused with exactly that count, and one of a token less must be served. Sizing
+    them costs nothing, since what is too long is refused before any prefill, and the one that is served begins as a
+    prompt before it, so that the prefix cache knows nearly all of it.
   - The verdict is V(passed) only where every marker came back and all sequences overlapped. It is V(failed) for a
     lost, foreign or truncated marker, for a request that the engine failed or refused inside the window, for a spill
     into host memory, for a wrong answer after the long prompts, and where the engine's own account shows that the pool
@@ -77,6 +81,11 @@ EXAMPLES = r"""
   when: probed.boundary.critical
   any_errors_fatal: true
 
+- name: Prove the edge of the window too
+  kvfleet.radiance.boundary_probe:
+    endpoint: http://127.0.0.1:8000
+    form: full
+
 - name: Prove three sequences of 200,000 tokens when nobody else is served
   kvfleet.radiance.boundary_probe:
     endpoint: http://127.0.0.1:8000
@@ -115,7 +124,7 @@ boundary:
       description:
         - What the verdict is named after, the gravest first, null where it is V(passed).
         - V(failed) by V(foreign_marker), V(gone), V(spill), V(engine_error), V(refused_inside), V(preempted),
-          V(pool_too_small), V(truncated), V(marker_lost) or V(wrong_after).
+          V(pool_too_small), V(truncated), V(marker_lost), V(wrong_after) or V(accepted_at_window).
         - V(inconclusive) by V(other_traffic), V(queue_full), V(loading), V(late), V(cut), V(cancelled), V(oversize),
           V(unsized), V(no_answer), V(overlap_short), V(witness_differs), V(not_served) or V(no_ratio).
       type: str
@@ -265,6 +274,48 @@ boundary:
           type: str
           returned: always
           sample: in the answer
+    edge:
+      description: The edge of the window, null where it was not tried.
+      type: dict
+      returned: always
+      contains:
+        verdict:
+          description: V(passed), V(failed) or V(inconclusive).
+          type: str
+          returned: always
+          sample: passed
+        cause:
+          description: As RV(boundary.cause), null where it is V(passed). A refusal inside the window is
+            V(refused_inside), an error of the engine V(engine_error), a prompt of the whole window that was served
+            V(accepted_at_window).
+          type: str
+          returned: always
+          sample: null
+        limit:
+          description: Tokens of the window that the endpoint serves.
+          type: int
+          returned: always
+          sample: 200000
+        refused_tokens:
+          description: The count with which a prompt of the whole window was refused, null where it was not.
+          type: int
+          returned: always
+          sample: 200000
+        served_tokens:
+          description: Tokens of the longest prompt that was served, null where none was.
+          type: int
+          returned: always
+          sample: 199999
+        cached_tokens:
+          description: Tokens of it that came from a cache.
+          type: int
+          returned: always
+          sample: 198840
+        says:
+          description: What was served and refused, or what happened.
+          type: str
+          returned: always
+          sample: 199,999 tokens are served and 200,000 are refused with their count
     max_model_len:
       description: Window that was filled, null where nothing was asked.
       type: int

@@ -13,11 +13,15 @@ description:
     other text and a random word at its head, so that no prefix cache can know it.
   - Prefill is the prompt's tokens over the time to the first token, decode the further tokens over the time from the
     first to the last. Tokens are those of the reply's usage, never its chunks, and reasoning counts as text.
-  - The server's own timings are returned where the wall clock bears them out (within 10 percent, or 0.5 seconds for
-    what parsing and the network add), the wall clock's figure where there are no timings, and null where the two
-    contradict each other.
+  - The server's own timings are returned where the wall clock bears them out (within 5 percent, or half a second for
+    what sending, parsing and tokenizing a prompt add, a fifth of one between first and last token), the wall clock's
+    figure where there are no timings, and null where the two contradict each other.
+  - O(form=full) then asks the second turn of the last prompt, whose head the prefix cache knows, and after it as many
+    later turns at once as the endpoint runs sequences, at most 8, for the decode rate of each of them. Only the stretch
+    counts in which all of them decode.
   - The verdict is V(passed) where every run was measured, cold (no cached token), with at least 128 tokens decoded and
-    no other traffic, and V(inconclusive) otherwise. A rate is never a reason for V(failed).
+    no other traffic, in the full form its further parts too, and no rate is suspect. It is V(inconclusive) otherwise. A
+    rate is never a reason for V(failed).
   - A verdict of V(inconclusive) does not fail the module. A wrong key, nothing listening, or a bad option does.
   - It changes nothing on disk, and it costs the endpoint's users real time.
 extends_documentation_fragment:
@@ -39,6 +43,12 @@ options:
       - Scored runs. A whole number in plain decimal digits.
     type: raw
     default: 2
+  most_prefill_tps:
+    description:
+      - Prefill of the fastest arm that is known, in tokens a second. A run that is more than half faster again is
+        suspect, and never V(passed). A cache that does not show itself looks like this.
+      - Without it, no rate is too fast.
+    type: float
 author:
   - kvfleet.radiance maintainers (@kvfleet)
 """
@@ -48,11 +58,17 @@ EXAMPLES = r"""
   kvfleet.radiance.rate_probe:
     endpoint: http://127.0.0.1:8000
     api_key_file: /etc/radiance/flashnext.key
+    most_prefill_tps: 4379
   register: probed
 
 - name: Show them
   ansible.builtin.debug:
     msg: "{{ probed.rates.says }}"
+
+- name: Measure the second turn and several streams at once too
+  kvfleet.radiance.rate_probe:
+    endpoint: http://127.0.0.1:8000
+    form: full
 """
 
 RETURN = r"""
@@ -71,6 +87,16 @@ rates:
       type: float
       returned: always
       sample: 121.3
+    prefill_spread:
+      description: Distance of the fastest run from the slowest, as a part of the median, null for fewer than two.
+      type: float
+      returned: always
+      sample: 0.012
+    decode_spread:
+      description: The same of decode.
+      type: float
+      returned: always
+      sample: 0.004
     prompt_tokens:
       description: Prompt tokens a run, as the replies count them.
       type: int
@@ -87,10 +113,10 @@ rates:
       returned: always
       sample: 0
     concurrent_decode_tps:
-      description: Decode of each of several streams at once. Null, since the quick form does not measure it.
+      description: Decode of each of several streams at once, the median over them, null where it was not measured.
       type: float
       returned: always
-      sample: null
+      sample: 79.9
     draft_acceptance:
       description: Part of the draft tokens that the engine accepted, of its own account, null where it gives none.
       type: float
@@ -102,6 +128,11 @@ rates:
       type: str
       returned: always
       sample: timings
+    suspect:
+      description: Whether a run was faster than O(most_prefill_tps) allows.
+      type: bool
+      returned: always
+      sample: false
     verdict:
       description: V(passed) or V(inconclusive).
       type: str
@@ -111,7 +142,8 @@ rates:
       description: The rates in words, and what was not measured and why.
       type: str
       returned: always
-      sample: prefill 3,996 tokens/s over 43,489 tokens, decode 121.3 tokens/s over 512 tokens, median of 2 runs
+      sample: prefill 3,996 tokens/s over 43,489 tokens, decode 121.3 tokens/s over 512 tokens, median of 2 runs,
+        spread 1.2 % and 0.4 %
     runs:
       description: Each scored run.
       type: list
@@ -148,6 +180,16 @@ rates:
           type: float
           returned: always
           sample: 121.3
+        draft_acceptance:
+          description: Part of the draft tokens that the engine had accepted when the run ended, of its own account.
+          type: float
+          returned: always
+          sample: 0.71
+        suspect:
+          description: Whether this run was faster than O(most_prefill_tps) allows.
+          type: bool
+          returned: always
+          sample: false
         method:
           description: As for all runs together.
           type: str
@@ -158,6 +200,97 @@ rates:
           type: str
           returned: always
           sample: null
+    second_turn:
+      description: The second turn of the last prompt, null in the quick form and where a run failed.
+      type: dict
+      returned: always
+      contains:
+        measured:
+          description: Whether all of it was measured.
+          type: bool
+          returned: always
+          sample: true
+        prompt_tokens:
+          description: Prompt tokens as the reply counts them.
+          type: int
+          returned: always
+          sample: 44088
+        cached_tokens:
+          description: Prompt tokens that came from the cache.
+          type: int
+          returned: always
+          sample: 43524
+        effective:
+          description: Whether the prefix cache knew any of it, null where the reply does not say.
+          type: bool
+          returned: always
+          sample: true
+        ttft_seconds:
+          description: Seconds from the start of the request to its first token, by the wall clock.
+          type: float
+          returned: always
+          sample: 0.31
+        decode_tps:
+          description: Decode of this turn.
+          type: float
+          returned: always
+          sample: 120.7
+        draft_acceptance:
+          description: As for a run.
+          type: float
+          returned: always
+          sample: 0.71
+        says:
+          description: What of it came from the cache, or what was not measured and why.
+          type: str
+          returned: always
+          sample: 44,088 tokens, 43,524 of it came from the cache; first token after 0.31 s
+    concurrent:
+      description: Several streams at once, null in the quick form, where a run failed, and where the endpoint runs one
+        sequence at a time.
+      type: dict
+      returned: always
+      contains:
+        measured:
+          description: Whether it was measured.
+          type: bool
+          returned: always
+          sample: true
+        streams:
+          description: Streams that were asked at once.
+          type: int
+          returned: always
+          sample: 3
+        decode_tps:
+          description: Decode of each stream while all of them decoded, the median over them.
+          type: float
+          returned: always
+          sample: 79.9
+        least_tps:
+          description: Decode of the slowest stream.
+          type: float
+          returned: always
+          sample: 79.7
+        most_tps:
+          description: Decode of the fastest stream.
+          type: float
+          returned: always
+          sample: 80.2
+        tokens:
+          description: Tokens that each stream at least decoded meanwhile.
+          type: int
+          returned: always
+          sample: 504
+        draft_acceptance:
+          description: As for a run.
+          type: float
+          returned: always
+          sample: 0.71
+        says:
+          description: The rate in words, or what was not measured and why.
+          type: str
+          returned: always
+          sample: 79.9 tokens/s for each of 3 streams
 calibration:
   description: The calibration that was made first, null where O(chars_per_token) was given or none was made.
   returned: success, but for check mode
@@ -229,6 +362,7 @@ def main() -> None:
             "prompt_tokens": {"type": "raw", "default": 43500, "no_log": False},
             "generate_tokens": {"type": "raw", "default": 512, "no_log": False},
             "runs": {"type": "raw", "default": 2},
+            "most_prefill_tps": {"type": "float"},
         },
         mutually_exclusive=[("api_key", "api_key_file")],
         supports_check_mode=True,

@@ -31,6 +31,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost im
     SPECULATIVE_TOKENS,
     boundary_generate_tokens,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.edge import Seat, check_edge
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import (
     QUICK_SECONDS,
     Facts,
@@ -54,13 +55,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 
 # After these nothing more is asked: the endpoint is gone, or hangs.
 _ENDS = frozenset({"gone", "late"})
-
-
-class Seat(t.NamedTuple):
-    """What one sequence was sent: its markers and the seed of its filler."""
-
-    words: corpus.Words
-    seed: int
 
 
 def plan_boundary(facts: Facts, settings: Settings) -> tuple[int, int, int]:
@@ -121,13 +115,13 @@ def probe(settings: Settings) -> dict[str, t.Any]:
                 raise Inconclusive(f"the prompts cannot be sized: {calibration.says}", "no_ratio")
         plan = size_boundary(sequences, window, generate, ratio, method)
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
-        boundary = _run(settings, facts, plan)
+        boundary = _run(settings, facts, plan, RESERVES[method])
     except Inconclusive as reason:
         boundary = unasked(sequences, reason.cause, reason.says)
     return {"boundary": boundary, "calibration": calibration.as_dict() if calibration else None}
 
 
-def _run(settings: Settings, facts: Facts, plan: Plan) -> dict[str, t.Any]:
+def _run(settings: Settings, facts: Facts, plan: Plan, reserve: float) -> dict[str, t.Any]:
     seats = [Seat(words, corpus.fresh_seed()) for words in corpus.code_words(plan.sequences)]
     with CardWatch(settings.cards) as cards:
         with Watch(settings.client) as watch:
@@ -136,14 +130,21 @@ def _run(settings: Settings, facts: Facts, plan: Plan) -> dict[str, t.Any]:
         if any(look.cause == "cut" for look in looks):
             looks = _after_a_cut(settings.client, looks)
         findings = findings_of(plan, looks, said, watch.samples)
-        after = None
+        after = edge = None
         if not any(look.cause in _ENDS for look in looks):
             after, more = check_after(settings, facts, [word for seat in seats for word in seat.words])
+            findings += more
+        if settings.full and not any(finding.failed or finding.cause in _ENDS for finding in findings):
+            # The first reply has counted the text that the edge goes on from.
+            counted = said[0].heard.prompt_tokens or plan.prompt_tokens
+            edge, more = check_edge(settings, facts, plan._replace(prompt_tokens=counted), seats[0], reserve)
             findings += more
     memory = cards.memory()
     findings += spilled(memory)
     boundary = conclude(plan, looks, said, watch.samples, findings)
-    return {**boundary, "memory": memory, "after": after, "edge": None}
+    if edge is not None and edge["verdict"] == "passed":
+        boundary["says"] += f"; {edge['says']}"
+    return {**boundary, "memory": memory, "after": after, "edge": edge}
 
 
 def _ask_all(settings: Settings, facts: Facts, plan: Plan, seats: t.Sequence[Seat]) -> list[Said]:

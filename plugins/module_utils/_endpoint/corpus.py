@@ -49,6 +49,9 @@ _PIECE = 16 * 1024
 # Characters of filler a word, with its space and its share of the punctuation; see the test that measures it.
 CHARS_PER_WORD = 5.62
 
+# What stands between the turns of a talk.
+ANSWER_CHARS = 1_500
+
 
 def marker(rng: random.Random | None = None) -> str:
     """A word like ``Q7FM-2KDX-9RTA`` that no corpus holds. Random unless a test gives its own ``rng``."""
@@ -149,12 +152,13 @@ def recall_prompt(words: Words, chars: int, seed: int) -> Prompt:
 
 
 def edge_prompt(words: Words, chars: int, seed: int, more: int, units: int) -> Prompt:
-    """The text of the ``recall_prompt`` of the same figures up to its end, ``more`` filler, and ``units`` tokens.
+    """The text of the ``recall_prompt`` of the same figures up to its end, ``more`` characters, and ``units`` tokens.
 
-    The end is as many times the same short word, each a token by itself, so that a prompt can be sized to the token.
+    Filler stands in the place of the end. The ``units`` are as many times the same short word, each a token by itself,
+    so that a prompt can be sized to the token.
     """
     head, middle, end = _recall(words)
-    return Prompt(*_around(head, middle, chars - len(end), seed, more), ". The end:", " a" * units)
+    return Prompt(*_around(head, middle, chars - len(end), seed, len(end) + more), ". The end:", " a" * units)
 
 
 def _recall(words: Words) -> tuple[str, str, str]:
@@ -173,8 +177,17 @@ def _around(head: str, middle: str, chars: int, seed: int, more: int = 0) -> tup
 
 def cold_prompt(nonce: str, chars: int, seed: int) -> Prompt:
     """A prompt that no prefix cache can know: the nonce stands at the head. Its end asks for more of the same."""
+    return Prompt(*_cold(nonce, chars, seed))
+
+
+def later_prompt(nonce: str, chars: int, seed: int, answer_seed: int) -> Prompt:
+    """A later turn of the same talk: the whole ``cold_prompt`` of the same figures, an answer to it, and more asked."""
+    return Prompt(*_cold(nonce, chars, seed), Filler(answer_seed, ANSWER_CHARS), " Go on with it: ")
+
+
+def _cold(nonce: str, chars: int, seed: int) -> tuple[str | Filler, ...]:
     head, end = f"{nonce} is the number of this document. ", " Go on with this document at length: "
-    return Prompt(head, Filler(seed, chars - len(head) - len(end)), end)
+    return head, Filler(seed, chars - len(head) - len(end)), end
 
 
 def text_above(tokens: int, seed: int) -> Prompt:

@@ -15,6 +15,8 @@ RATE_PROMPT_TOKENS = 43500
 RATE_GENERATE_TOKENS = 512
 RATE_RUNS = 2
 LEAST_GENERATED = 128
+# More streams at once than this show nothing new, and a window of many sequences would make the probe dear.
+MOST_STREAMS = 8
 # A single stream decoded 90 to 124 tokens/s on the endpoints that published a figure.
 _DECODE_TPS = 100.0
 
@@ -47,7 +49,9 @@ def probe_cost(
 
     ``prompt_tokens`` is also what passes through the endpoint's prefix cache. ``seconds`` is None where no prefill
     rate is known; it takes the rate at ``prompt_tokens`` for every prompt, so that longer windows take rather more.
-    Calibration is refused before any prefill and costs nothing.
+    Calibration is refused before any prefill and costs nothing, and the short prompt after the boundary next to
+    nothing. What ``full`` adds goes on from prompts that the prefix cache still knows; it is counted as if none did, so
+    that it is the most that it can cost.
     """
     if probes == "none":
         return {"prompt_tokens": 0, "generated_tokens": 0, "seconds": 0.0}
@@ -55,8 +59,16 @@ def probe_cost(
     rate_prompts = (runs + 1) * prompt_tokens
     rate_generated = (runs + 1) * RATE_GENERATE_TOKENS
     prompts = sequences * max(0, max_model_len - each) + rate_prompts
+    generated = sequences * each + rate_generated
+    alone = each + rate_generated
+    if probes == "full":
+        streams = min(sequences, MOST_STREAMS)
+        later = 1 + (streams if streams > 1 else 0)
+        prompts += max_model_len + later * prompt_tokens
+        generated += 1 + later * RATE_GENERATE_TOKENS
+        alone += later * RATE_GENERATE_TOKENS
     seconds = None
     if prefill_tps is not None and prefill_tps > 0:
         # Only the last boundary sequence decodes alone; the others decode while the next ones are prefilled.
-        seconds = round(prompts / prefill_tps + (each + rate_generated) / _DECODE_TPS, 1)
-    return {"prompt_tokens": prompts, "generated_tokens": sequences * each + rate_generated, "seconds": seconds}
+        seconds = round(prompts / prefill_tps + alone / _DECODE_TPS, 1)
+    return {"prompt_tokens": prompts, "generated_tokens": generated, "seconds": seconds}

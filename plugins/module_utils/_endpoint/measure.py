@@ -10,10 +10,14 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-# Two accounts of one time may differ by this part, or by this constant: what parsing,
-# tokenizing, the network and a busy host add. At a prompt that takes five seconds or more the part decides.
-AGREE_PART = 0.10
+# Two accounts of one time may differ by this part, or by a constant: what parsing, tokenizing, the network and a busy
+# host add. At a prompt that takes ten seconds or more the part decides.
+AGREE_PART = 0.05
 AGREE_SECONDS = 0.5
+# Between the first and the last token nothing is parsed. Only where all of it is over in a second is half a second let
+# pass, which then shows no more than that the order is right.
+_AGREE_DECODE_SECONDS = 0.2
+_SHORT_SECONDS = 1.0
 # What stands around a span is at most so many times as long: else a span of no length at all would be borne out.
 AGREE_TIMES = 9
 
@@ -22,6 +26,13 @@ def median(values: t.Iterable[float | None]) -> float | None:
     """The median of the values that are there; None where none is."""
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
+
+
+def spread(values: t.Iterable[float | None]) -> float | None:
+    """How far the values lie apart, as a part of their median; None for fewer than two."""
+    known = [value for value in values if value is not None]
+    middle = median(known)
+    return round((max(known) - min(known)) / middle, 4) if len(known) > 1 and middle else None
 
 
 def most_at_once(intervals: t.Iterable[tuple[float, float]]) -> tuple[int, tuple[float, float] | None]:
@@ -39,12 +50,17 @@ def most_at_once(intervals: t.Iterable[tuple[float, float]]) -> tuple[int, tuple
     return best, stretch
 
 
-def agree(wall: float, server: float) -> bool:
+def agree(wall: float, server: float, seconds: float = AGREE_SECONDS) -> bool:
     """Whether a time on the wall clock bears out the server's own, both in seconds for the same span.
 
-    The wall clock sees the server's span and what stands around it, so it may be longer by a part or by a small
-    constant. It can hardly be shorter: then the server counts something else.
+    The wall clock sees the server's span and what stands around it, so it may be longer by a part or by ``seconds``. It
+    can hardly be shorter: then the server counts something else.
     """
     if wall >= server:
-        return wall - server <= max(AGREE_PART * wall, min(AGREE_SECONDS, AGREE_TIMES * server))
+        return wall - server <= max(AGREE_PART * wall, min(seconds, AGREE_TIMES * server))
     return server - wall <= AGREE_PART * wall
+
+
+def agree_on_decode(wall: float, server: float) -> bool:
+    """The same for the span from the first token to the last."""
+    return agree(wall, server, AGREE_SECONDS if wall < _SHORT_SECONDS else _AGREE_DECODE_SECONDS)

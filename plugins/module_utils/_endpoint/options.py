@@ -32,6 +32,7 @@ ENDPOINT: dict[str, t.Any] = {
 PROMPTS: dict[str, t.Any] = {
     "chars_per_token": {"type": "float", "no_log": False},
     "require_idle": {"type": "bool", "default": False},
+    "form": {"type": "str", "choices": ["quick", "full"], "default": "quick"},
 }
 
 
@@ -52,6 +53,8 @@ class Settings(t.NamedTuple):
     runs: int | None
     chars_per_token: float | None
     cards: str
+    full: bool
+    most_prefill_tps: float | None
 
 
 def run(module: t.Any, probe: t.Callable[[Settings], t.Mapping[str, t.Any]]) -> None:
@@ -112,6 +115,8 @@ def read(params: t.Mapping[str, t.Any], key: str | None) -> Settings:
         runs=_count(params, "runs"),
         chars_per_token=_ratio(params.get("chars_per_token")),
         cards=params.get("card_folder") or DRM,
+        full=params.get("form") == "full",
+        most_prefill_tps=_rate(params.get("most_prefill_tps")),
     )
 
 
@@ -132,6 +137,18 @@ def _ratio(value: float | None) -> float | None:
         raise RadianceError(
             f"chars_per_token is {value!r}, and text has more than 1 and at most 20 characters a token. Take it from "
             "token_calibration_info, or leave it out.",
+            code="option_out_of_range",
+        )
+    return value
+
+
+def _rate(value: float | None) -> float | None:
+    if value is None:
+        return None
+    if not (math.isfinite(value) and value > 0):
+        raise RadianceError(
+            f"most_prefill_tps is {value!r}. State the fastest prefill that was measured, in tokens a second, or leave "
+            "it out.",
             code="option_out_of_range",
         )
     return value

@@ -11,6 +11,8 @@ import math
 import typing as t
 
 TEXT_LIMIT = 512 * 1024
+# A reply has a piece for each step of decode; these are far more than any probe asks for.
+_MOST_MARKS = 32_768
 _REASONING = ("reasoning_content", "reasoning")
 
 
@@ -80,6 +82,9 @@ class Heard:
         self.pieces = 0
         self.finish: str | None = None
         self.error: t.Any = None
+        # (moment, characters until and with it) of each piece.
+        self._chars = 0
+        self._marks: list[tuple[float, int]] = []
         self._usage: dict[str, t.Any] = {}
         self._timings: dict[str, t.Any] = {}
 
@@ -109,8 +114,21 @@ class Heard:
         if at != self.last_at:
             self.pieces += 1
         self.last_at = at
+        self._chars += len(content) + len(reasoning)
+        if len(self._marks) < _MOST_MARKS:
+            self._marks.append((at, self._chars))
         self.content = (self.content + content)[:TEXT_LIMIT]
         self.reasoning = (self.reasoning + reasoning)[:TEXT_LIMIT]
+
+    def tokens_within(self, start: float, end: float) -> float | None:
+        """The generated tokens that arrived after ``start`` and until ``end``, by their share of the text.
+
+        Usage counts all of them; which piece holds how many, no reply says. None where usage does not count.
+        """
+        if self.generated_tokens is None or not self._chars:
+            return None
+        until = [max((chars for at, chars in self._marks if at <= moment), default=0) for moment in (start, end)]
+        return self.generated_tokens * (until[1] - until[0]) / self._chars
 
     @property
     def timings(self) -> Timings:

@@ -16,7 +16,13 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost im
     boundary_generate_tokens,
     probe_cost,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import agree, median, most_at_once
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import (
+    agree,
+    agree_on_decode,
+    median,
+    most_at_once,
+    spread,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -133,10 +139,10 @@ def test_overlap_is_what_counting_every_moment_gives(intervals: list[tuple[int, 
     ("wall", "server", "agrees"),
     [
         (10.9, 10.8, True),
-        (11.9, 10.8, True),
-        (12.2, 10.8, False),
-        (10.0, 10.8, True),
-        (9.0, 10.8, False),
+        (11.3, 10.8, True),
+        (11.5, 10.8, False),
+        (10.3, 10.8, True),
+        (10.2, 10.8, False),
         (0.55, 0.06, True),
         (0.60, 0.06, False),
         (0.06, 0.30, False),
@@ -148,6 +154,24 @@ def test_overlap_is_what_counting_every_moment_gives(intervals: list[tuple[int, 
 )
 def test_two_accounts_of_one_time(wall: float, server: float, agrees: bool) -> None:
     assert agree(wall, server) is agrees
+
+
+@pytest.mark.parametrize(
+    ("wall", "server", "agrees"),
+    [(4.4, 4.25, True), (4.5, 4.25, False), (8.5, 8.1, True), (8.6, 8.1, False), (0.5, 0.06, True), (1.3, 0.9, False)],
+)
+def test_between_the_first_token_and_the_last_there_is_little_to_differ(
+    wall: float, server: float, agrees: bool
+) -> None:
+    assert agree_on_decode(wall, server) is agrees
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([], None), ([3.0], None), ([3.0, None], None), ([90.0, 100.0, 120.0], 0.3), ([0.0, 0.0], None)],
+)
+def test_spread(values: list[float | None], expected: float | None) -> None:
+    assert spread(values) == expected
 
 
 @pytest.mark.parametrize(
@@ -170,3 +194,6 @@ def test_cost() -> None:
     assert probe_cost("quick", 3, 200_000) == {"prompt_tokens": 728_700, "generated_tokens": 3_336, "seconds": None}
     assert probe_cost("quick", 3, 200_000, prefill_tps=3996.0)["seconds"] == 203.7
     assert probe_cost("quick", 3, 200_000, prompt_tokens=10_000, runs=4)["prompt_tokens"] == 648_200
+    # The edge, the second turn, and three streams, as if no cache knew any of it.
+    assert probe_cost("full", 3, 200_000) == {"prompt_tokens": 1_102_700, "generated_tokens": 5_385, "seconds": None}
+    assert probe_cost("full", 1, 200_000)["prompt_tokens"] == 573_872

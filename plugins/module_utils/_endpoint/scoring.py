@@ -1,0 +1,218 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one streamed reply says of prefill and decode, and what all runs say together. Pure.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Said
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import LEAST_GENERATED
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import (
+    agree,
+    agree_on_decode,
+    median,
+    spread,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
+
+# Fewer uncached tokens than this measure the fixed cost of a request, not a rate.
+LEAST_PREFILLED = 512
+# Fewer moments of arrival than this say nothing of the pace between them: the reply was buffered on its way.
+LEAST_PIECES = 8
+# Until the first token, the wall clock also sees a prompt being sent, parsed and tokenized: by itself it tells the rate
+# to 5 % only where this is less than 5 % of it.
+_AROUND_SECONDS = 0.02
+_AROUND_SECONDS_A_TOKEN = 4e-6
+_PART = 0.05
+# Between the first token and the last, it sees a few hundredths of a second of the network and of a busy host.
+LEAST_WALL_SECONDS = 1.0
+_WHOLE = 0.95
+# Nothing that makes prefill faster (a larger slab, another release) has made it half faster again at once; a prompt
+# that a cache knew comes back more than ten times as fast.
+_SUSPECT = 1.5
+
+
+class Rate(t.NamedTuple):
+    """A rate in tokens/s and its method, timings or wall_clock; both None, and ``says`` why, where not measured."""
+
+    tps: float | None
+    method: str | None
+    says: str | None
+
+
+def prefill_rate(heard: Heard, started: float) -> Rate:
+    """The prefill rate of one streamed reply that was asked for at ``started``. Pure."""
+    tokens, cached, timings = heard.prompt_tokens, heard.cached_tokens, heard.timings
+    if tokens is None or heard.first_at is None:
+        return Rate(None, None, "the reply does not count its prompt" if tokens is None else "no token came")
+    if cached is None:
+        return Rate(None, None, "the reply does not say how many tokens came from a cache")
+    if cached:
+        return Rate(None, None, f"{cached:,} of {tokens:,} prompt tokens came from a cache: this was not cold")
+    if tokens < LEAST_PREFILLED:
+        return Rate(None, None, f"{tokens:,} prompt tokens are too few for a prefill rate")
+    wall = heard.first_at - started
+    if timings.prefill_tps is None or timings.prompt_seconds is None:
+        if _PART * wall < _AROUND_SECONDS + _AROUND_SECONDS_A_TOKEN * tokens:
+            return Rate(None, None, f"no timings, and {wall:.2f} s is too short for the wall clock alone")
+        return Rate(tokens / wall, "wall_clock", None)
+    counted = timings.prompt_tokens
+    if counted is not None and abs(counted - tokens) > 0.02 * tokens:
+        return Rate(None, None, f"timings count {counted:,} prompt tokens and usage counts {tokens:,}")
+    if not agree(wall, timings.prompt_seconds):
+        return Rate(
+            None, None, f"timings put the prefill at {timings.prompt_seconds:.2f} s, the wall clock at {wall:.2f} s"
+        )
+    return Rate(timings.prefill_tps, "timings", None)
+
+
+def decode_rate(heard: Heard) -> Rate:
+    """The decode rate of one streamed reply, its first token apart. Pure."""
+    tokens = heard.generated_tokens
+    if tokens is None or heard.first_at is None or heard.last_at is None:
+        return Rate(None, None, "the reply does not count what it generated")
+    if tokens < LEAST_GENERATED:
+        return Rate(
+            None, None, f"{tokens:,} generated tokens are too few for a decode rate, which takes {LEAST_GENERATED}"
+        )
+    if heard.pieces < LEAST_PIECES:
+        return Rate(None, None, f"{tokens:,} tokens arrived in {heard.pieces:,} pieces, which shows no pace")
+    wall = heard.last_at - heard.first_at
+    server = heard.timings.decode_tps
+    if server is None:
+        if wall < LEAST_WALL_SECONDS:
+            return Rate(None, None, f"no timings, and {wall:.2f} s is too short for the wall clock alone")
+        return Rate((tokens - 1) / wall, "wall_clock", None)
+    if not agree_on_decode(wall, (tokens - 1) / server):
+        return Rate(
+            None, None, f"timings say {server:,.1f} tokens/s of decode, the wall clock {(tokens - 1) / wall:,.1f}"
+        )
+    return Rate(server, "timings", None)
+
+
+def score(
+    said: Said,
+    asked_tokens: int,
+    in_flight: int | None,
+    draft_acceptance: float | None = None,
+    most_prefill_tps: float | None = None,
+) -> dict[str, t.Any]:
+    """One run as the module returns it; ``says`` is null where all of it was measured. Pure."""
+    heard = said.heard
+    whole = spoilt(said, asked_tokens, in_flight)
+    prefill = Rate(None, None, whole) if whole else prefill_rate(heard, said.started)
+    decode = Rate(None, None, whole) if whole else decode_rate(heard)
+    notes = list(dict.fromkeys(rate.says for rate in (prefill, decode) if rate.says))
+    fastest = prefill.tps or (None if whole else _apparent(heard, said.started))
+    suspect = fastest is not None and most_prefill_tps is not None and fastest > _SUSPECT * most_prefill_tps
+    if suspect:
+        notes.append(
+            f"suspect: {fastest:,.0f} tokens/s of prefill, where the fastest arm has {most_prefill_tps:,.0f}; a cache "
+            "that does not show itself looks like this"
+        )
+    return {
+        "prompt_tokens": heard.prompt_tokens,
+        "generated_tokens": heard.generated_tokens,
+        "cached_tokens": heard.cached_tokens,
+        "ttft_seconds": first_token_seconds(said),
+        "prefill_tps": rounded(prefill.tps),
+        "decode_tps": rounded(decode.tps),
+        "draft_acceptance": draft_acceptance,
+        "method": _method([prefill.method, decode.method]),
+        "suspect": suspect,
+        "says": "; ".join(notes) or None,
+    }
+
+
+def _apparent(heard: Heard, started: float) -> float | None:
+    """What a prompt that is said to be cold seems to have been prefilled at, where no rate could be told."""
+    tokens, first = heard.prompt_tokens or 0, heard.first_at
+    if heard.cached_tokens != 0 or tokens < LEAST_PREFILLED or first is None or first <= started:
+        return None
+    return tokens / (first - started)
+
+
+def spoilt(said: Said, asked_tokens: int, in_flight: int | None, streams: int = 1) -> str | None:
+    """Why nothing of a reply counts: it failed, others were served, or its prompt was cut; None where it counts."""
+    tokens = said.heard.prompt_tokens
+    if said.failure is not None:
+        return said.failure.says
+    if in_flight is not None and in_flight > streams:
+        return f"other traffic: {in_flight:,} requests in flight where the probe sent {streams:,}"
+    if tokens is not None and tokens < _WHOLE * asked_tokens:
+        return f"about {asked_tokens:,} prompt tokens were sent and {tokens:,} were read: the prompt was cut"
+    return None
+
+
+def first_token_seconds(said: Said) -> float | None:
+    """Seconds from the start of a request to its first token."""
+    first = said.heard.first_at
+    return None if first is None else round(first - said.started, 3)
+
+
+def conclude(
+    runs: t.Sequence[t.Mapping[str, t.Any]],
+    wanted: int,
+    draft_acceptance: float | None,
+    second_turn: t.Mapping[str, t.Any] | None = None,
+    concurrent: t.Mapping[str, t.Any] | None = None,
+) -> dict[str, t.Any]:
+    """The medians and the verdict over the scored runs, and over the full form's further parts. Pure.
+
+    Passed means measured: every wanted run gave both rates, and neither is suspect. Nothing that a rate can be makes a
+    verdict of failed.
+    """
+    notes = [f"run {index}: {run['says']}" for index, run in enumerate(runs) if run["says"]]
+    if len(runs) < wanted:
+        notes.append(f"{len(runs):,} of {wanted:,} runs were made")
+    prefill, decode = rounded(median(r["prefill_tps"] for r in runs)), rounded(median(r["decode_tps"] for r in runs))
+    tokens = _count(median(r["prompt_tokens"] for r in runs))
+    generated = _count(median(r["generated_tokens"] for r in runs))
+    spreads = [spread(run[rate] for run in runs) for rate in ("prefill_tps", "decode_tps")]
+    parts = [
+        f"prefill {prefill:,.0f} tokens/s over {tokens:,} tokens" if prefill and tokens else "prefill not measured",
+        f"decode {decode:,.1f} tokens/s over {generated:,} tokens" if decode and generated else "decode not measured",
+        f"median of {len(runs):,} runs",
+    ]
+    if None not in spreads:
+        parts.append("spread " + " and ".join(f"{100 * (part or 0):.1f} %" for part in spreads))
+    remarks: list[str] = []
+    for name, part in (("second turn", second_turn), ("concurrent decode", concurrent)):
+        if part is not None:
+            (remarks if part["measured"] else notes).append(f"{name}: {part['says']}")
+    return {
+        "prefill_tps": prefill,
+        "decode_tps": decode,
+        "prefill_spread": spreads[0],
+        "decode_spread": spreads[1],
+        "prompt_tokens": tokens,
+        "generated_tokens": generated,
+        "cached_tokens": max((r["cached_tokens"] for r in runs if r["cached_tokens"] is not None), default=None),
+        "concurrent_decode_tps": None if concurrent is None else concurrent["decode_tps"],
+        "draft_acceptance": draft_acceptance,
+        "method": _method([r["method"] for r in runs]),
+        "suspect": any(run["suspect"] for run in runs),
+        "verdict": "inconclusive" if notes or not runs else "passed",
+        "says": "; ".join([", ".join(parts), *remarks, *notes]),
+        "runs": [dict(run) for run in runs],
+        "second_turn": None if second_turn is None else dict(second_turn),
+        "concurrent": None if concurrent is None else dict(concurrent),
+    }
+
+
+def _method(methods: t.Sequence[str | None]) -> str | None:
+    found = {method for method in methods if method is not None}
+    return None if not found else found.pop() if len(found) == 1 else "mixed"
+
+
+def rounded(value: float | None) -> float | None:
+    """A rate as it is returned."""
+    return None if value is None else round(value, 2)
+
+
+def _count(value: float | None) -> int | None:
+    return None if value is None else int(value)
