@@ -251,6 +251,9 @@ part_rehearsal() {
 
 part_mutations() { python tests/mutations.py; }
 
+# Ten thousand boots read back, and as many damaged ones, where the part unit takes a sample.
+part_worlds() { WORLDS=10000 DAMAGES=10000 nice python -m pytest -q tests/unit/worlds; }
+
 # ------------------------------------------------------------------------------------------- under the newest ansible-core
 
 # next_environment: makes it where a Python for it is there

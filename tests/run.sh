@@ -19,12 +19,12 @@ PARTS=(
     shell ruff format yaml types changelog unit galaxy docs lint sanity units integration molecule hosts
     rehearsal next-unit next-sanity next-rehearsal
 )
-EXTRA_PARTS=(mutations)
+EXTRA_PARTS=(mutations worlds)
 
 # limit PART: the seconds after which it is ended
 limit() {
     case $1 in
-        units | mutations) echo 2400 ;;
+        units | mutations | worlds) echo 2400 ;;
         unit | rehearsal | next-unit) echo 1200 ;;
         *) echo 900 ;;
     esac
