@@ -592,3 +592,120 @@ def test_debug_lines_may_fall_anywhere() -> None:
     spoken = "".join(f"D[1] planner.cpp:412  slab 9, card total 99.00 GiB\nT kv.cpp:7  x\n{one}" for one in lines[:end])
     found = complete(spoken + "".join(lines[end:]))
     assert {**found, "fingerprint": ""} == {**complete(HEALTHY), "fingerprint": ""}
+
+
+# ------------------------------------------------------------------------------------------------------------- refusals
+
+DEVICES = "I device: AQL backend, 2 device(s) [0:gfx1201 1:gfx1201]\n"
+REFUSALS = [
+    (
+        "E /m/x.rad carries no model dimensions (n_layers=0 n_embd=0 n_vocab=0)",
+        "model_unusable",
+        "carries no model dimensions",
+    ),
+    ("E the plugins under /usr/lib/radiance did not load (above)", "model_unusable", "did not load"),
+    (
+        "E[1] qwen4exp: 1 device band(s) resolved to no kernel -- a request that lands in one of them cannot run:\n"
+        "    moe_down [1, 64) on gfx1036",
+        "model_unusable",
+        "1 device band(s)",
+    ),
+    (
+        "E 3 weight(s) of /m/x.rad are not in a form the engine serves as it stands -- x",
+        "model_unusable",
+        "3 weight(s)",
+    ),
+    (
+        "radiance: qwen4exp: an expert is 5 blocks of 128, which 6 ranks cannot each take a whole block of in both",
+        "model_unusable",
+        "5 blocks of 128",
+    ),
+    (
+        "E VRAM does not cover the fixed costs before a single pool is sized:\n"
+        "  card total          31.86 GiB\n"
+        "  --gpu-headroom-mib  31.00 GiB\n"
+        "  ------------------------------\n"
+        "  SHORT BY           512.00 MiB\n",
+        "vram_short",
+        "SHORT BY 512.00 MiB. Lower --max-num-batched-tokens, or free the card.",
+    ),
+    (
+        "E VRAM does not cover the fixed costs before a single pool is sized:\n"
+        "  card total          31.86 GiB\n"
+        "  --vram-kv-mib       32.00 GiB   (stated)\n"
+        "  ------------------------------\n"
+        "  SHORT BY           512.00 MiB\n",
+        "vram_short",
+        "and the stated --vram-kv-mib 32.00 GiB, SHORT BY 512.00 MiB. Lower the pair by 513 MiB",
+    ),
+    (
+        "placement plan  rank 1/2  strategy expert_tiered  auto\n  DID NOT FIT\n"
+        "    12 x expert (1.64 MiB): neither VRAM nor the host pool has room",
+        "weights_do_not_fit",
+        "12 x expert (1.64 MiB): neither VRAM nor the host pool has room",
+    ),
+    (
+        "E placement: the file tier needs 134.55 MiB of pinned staging (x) and --host-pool-mib is 0 B. Raise it",
+        "weights_do_not_fit",
+        "134.55 MiB of pinned staging",
+    ),
+    (
+        "E placement: layer_offload needs --vram-weights-mib; there is nothing to spill against",
+        "weights_do_not_fit",
+        "layer_offload needs --vram-weights-mib",
+    ),
+    (
+        "E[0] mover: the weight budget is 23.44 GiB and the slab already took 23.43 GiB of it, leaving 10.00 MiB",
+        "slab_no_vram",
+        "leaving 10.00 MiB",
+    ),
+    ("E[0] mover: no VRAM for the 42.40 MiB of statically placed weights", "slab_no_vram", "the 42.40 MiB of"),
+    (
+        "E the checkpoint interval resolves to 2016 (from --checkpoint-interval 2000, rounded up to the chunk quantum) "
+        "and that is not a multiple of the attention block size 64. Choose",
+        "chunk_geometry",
+        "resolves to 2016",
+    ),
+    ("E[0] KV group 'kv_attn': 3.72 GiB did not fit the KV pool", "kv_pool_refused", "3.72 GiB did not fit"),
+    (
+        "E[0] linear checkpoint slot 7 (58720256 B) did not fit the KV pool: 0 B of 5368709120 B left",
+        "kv_pool_refused",
+        "linear checkpoint slot 7",
+    ),
+    (
+        "E --expert-vs-cache-ratio is the WEIGHTS share of what is claimed and must be strictly between 0 and 1",
+        "bad_command_line",
+        "--expert-vs-cache-ratio",
+    ),
+    ("E --kv-cache-dtype takes bf16 or fp8, not 'q8'", "bad_command_line", "takes bf16 or fp8, not 'q8'"),
+    ("E --port must be in [0, 65535], not 70000", "bad_command_line", "[0, 65535]"),
+    ("E --draft-model is not implemented. Use", "bad_command_line", "--draft-model"),
+    ("E --max-n 9 is above the 8 requests the queue admits", "bad_command_line", "--max-n 9"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "says"), REFUSALS)
+def test_refusals(text: str, code: str, says: str) -> None:
+    before = "" if code == "bad_command_line" else DEVICES
+    found = ledger(f"{before}{text}\n")
+    assert (found["status"], found["reason"]["code"]) == ("refused", code)
+    assert says in found["reason"]["text"]
+
+
+SURVIVED = [
+    "W the static (non-expert) weights alone want 4.00 GiB of the 3.00 GiB this card has to give. Every expert will",
+    "W placement: the non-routed weights alone need 4.00 GiB against a 3.00 GiB weight budget; falling through to",
+    "W this device has no virtual memory management, so the KV cache holds its whole carve and the expert slab has",
+    "W kv group 'kv_attn' holds 1000 tokens but the context limit is 65536: ONE request longer than 1000 tokens is",
+    "W kv tiers: --prefix-cache-disk-mib needs --prefix-cache-dir to say WHERE. The disk tier is off.",
+    "W activation arena: a level would not bind; nothing is lent",
+    "W --checkpoint-slots 4 ignored: this model declares no linear-attention state, so there is nothing to snapshot",
+    "W no chat template in this container; /v1/chat/completions will answer 501 and /v1/completions is the endpoint",
+    "E cannot create /data/kvcache",
+]
+
+
+@pytest.mark.parametrize("line", SURVIVED)
+def test_what_a_boot_says_and_survives(line: str) -> None:
+    found = complete(MIXED.replace("I serving on", f"{line}\nI serving on"))
+    assert found["warnings"] == [{"level": line[0], "rank": 0, "text": line[2:]}]
