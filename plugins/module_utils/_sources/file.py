@@ -18,7 +18,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines imp
 LONGEST_BOOT = 4 * 1024 * 1024
 _LINE_COST = 100  # what a line takes beside its text, so that short ones do not take more memory than long ones
 _LONGEST_PIECE = 64 * 1024
-_CHUNK = 256 * 1024
+_CHUNK = 48 * 1024  # what is larger than twice that, malloc(3) takes from the kernel anew each time
 # Where a boot may begin, so that nothing else of the traffic is looked at: an error line, and the inventory. What a
 # search costs is how often the letter occurs that it begins with. These two are rare, and all the inventory's forms
 # have a b there; a chunk without the letter is passed over at the speed of memchr(3).
@@ -93,11 +93,11 @@ def _find_starts(file: t.BinaryIO, offset: int, to_listening: bool) -> list[int]
 
 def _candidates(chunk: bytes, listening: bool) -> t.Iterator[tuple[int, bytes]]:
     """The lines of a chunk that may begin a boot, or say that it listens, with their positions."""
-    coloured = b"\x1b" in chunk or b"\x9b" in chunk
     marks: list[int] = []
     if b"E" in chunk:
         marks += (found.start() for found in _ERROR.finditer(chunk))
     if b"b" in chunk:
+        coloured = b"\x1b" in chunk or b"\x9b" in chunk
         marks += (found.start() for found in (_COLOURED_INVENTORY if coloured else _INVENTORY).finditer(chunk))
     if listening:
         marks += (found.start() for found in _LISTENING.finditer(chunk))
