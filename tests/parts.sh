@@ -254,6 +254,9 @@ part_mutations() { python tests/mutations.py; }
 # Ten thousand boots read back, and as many damaged ones, where the part unit takes a sample.
 part_worlds() { WORLDS=10000 DAMAGES=10000 nice python -m pytest -q tests/unit/worlds; }
 
+# Times, so no part of every run: they say as much of what else the machine does.
+part_bench() { python tests/bench/ledger.py; }
+
 # ------------------------------------------------------------------------------------------- under the newest ansible-core
 
 # next_environment: makes it where a Python for it is there

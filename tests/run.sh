@@ -19,7 +19,7 @@ PARTS=(
     shell ruff format yaml types changelog unit galaxy docs lint sanity units integration molecule hosts
     rehearsal next-unit next-sanity next-rehearsal
 )
-EXTRA_PARTS=(mutations worlds)
+EXTRA_PARTS=(mutations worlds bench)
 
 # limit PART: the seconds after which it is ended
 limit() {
