@@ -266,18 +266,25 @@ plan:
       description:
         - The ceiling of the binding card before the reserve, with the summed roundings of every printed term, and the
           settled lines as printed, the binding card's first.
+        - C(says) tells why free memory is not spare, C(cross_check) holds the budget of the same boot against the
+          ceiling (null where it was not printed), C(expected_warning) is the engine's own warning that will stay.
       returned: always
       type: dict
       sample: {mib: 30969.05, plus_minus_mib: 5.125, card: 0, settled_free_mib: 2058.24, floor_mib: 209.19,
                pair_sum_mib: 29120.0, reserve_mib: 0, reserve_reason: null,
-               lines: ["card 0 settled at 2.01 GiB free against 209.19 MiB"]}
+               lines: ["card 0 settled at 2.01 GiB free against 209.19 MiB"], takeable_mib: 1843.925, left_mib: 0.925,
+               says: "Free is not spare: card 0 settled with 2,058.24 MiB free",
+               cross_check: {name: static region and late allocations, claimable_mib: 1976.32, pools_mib: 29120.0,
+                             difference_mib: 127.27, plus_minus_mib: 10.245, static_region_mib: 113.19, late_mib: 14.08,
+                             says: "claimable 1,976.32 + stated pools 29,120 = 31,096.32 MiB"},
+               expected_warning: "Expected: the engine will warn that about 1,661.64 MiB of the card are neither"}
     contract:
       description: What the pool must hold, MiB a rank, and where the figures are from.
       returned: always
       type: dict
       sample: {needed_mib: 5062.059, pool_mib: 5119.0, spare_mib: 56.941, tokens_mib: 4284.668, state_mib: 329.391,
                checkpoint_mib: 448.0, rate_bytes_per_token: 7488.0, state_mib_per_sequence: 109.796,
-               figures_from: ledger}
+               figures_from: ledger, backing: full, full_mib: 5062.059}
     gates:
       description: Each gate with the ledger line it came from, or its label.
       returned: always
@@ -292,6 +299,22 @@ plan:
       returned: always
       type: list
       elements: dict
+    prices:
+      description:
+        - The price table, a grid of cache dtype x sequences x context around what runs, what is left beside the slab of
+          the best measured arm, and a pool for one request. Each row that fits passes its own gates.
+        - C(shown) marks those that a screen has room for. C(prefill) is the law's or null, C(decode) what the nearest
+          arm of that dtype measured. Costs are against a fill of the present shape, slots a rank.
+      returned: always
+      type: list
+      elements: dict
+      sample:
+        - {name: best_arm, shown: true, fits: true, backing: full, sequences_backed: 3.0,
+           to: {weights_mib: 26071, kv_mib: 4828, max_num_seqs: 3, max_model_len: 186460, kv_cache_dtype: fp8,
+                num_speculative_tokens: 2},
+           prefill: {low: 4247.63, high: 4510.37}, decode: {tps: 124.1, weights_mib: 26071}, slots_lost: -166,
+           lendable_slots: 2924, against_now_mib: 2071.0, against_fill_mib: 227.0, against_fill_prefill: 0.096,
+           request: "-e max_model_len=186460 -e fill=true", says: "A slab of 26,071 MiB was measured at 4,379 t/s"}
     predictions:
       description:
         - Numbers to be held or killed by the next boot and its probes. C(stack) and, for prefill, C(prompt_tokens) are

@@ -8,7 +8,7 @@ import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import probe_cost
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _history, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _history, _price_report, _words
 
 WIDTH = 118
 _LABEL = 10
@@ -29,6 +29,7 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _row("shape", [f"{_words.shape(plan['to'])}, stays"])
     quoted = [f'"{line}"' for line in (plan.get("ceiling") or {}).get("lines", [])]
     lines += _row("ceiling", _env_text.ceiling_words(plan) + quoted)
+    lines += _row("", _about_free(plan))
     lines += _row("contract", _env_text.contract_words(plan))
     gates = [gate for gate in plan["gates"] if plan["restart"] or not gate["holds"]]
     lines += _row("gates", _gates(gates), fold=False)
@@ -41,7 +42,9 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _row("probes", [_cost(plan, about)])
         lines += _row("undo", [about["undo"]], fold=False)
     if plan["restart"] or not about.get("brief"):
-        lines += _row("options", _options(plan.get("options", []), bool(about.get("brief"))))
+        lines += _row("options", _options(plan, bool(about.get("brief"))))
+    if not about.get("brief"):
+        lines += _price_report.price_report(plan, about["undo"])
     before = _history.rolled_back_before(about.get("record") or [], plan["to"]) if plan["restart"] else []
     lines += _row("note", [*before, *plan.get("warnings", []), *about.get("notes", [])])
     return lines
@@ -57,6 +60,13 @@ def _head(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> str:
     )
 
 
+def _about_free(plan: t.Mapping[str, t.Any]) -> list[str]:
+    """Why free memory is not spare, the cross-check with the budget, and the engine's warning that will stay."""
+    ceiling = plan.get("ceiling") or {}
+    check = ceiling.get("cross_check")
+    return [text for text in (ceiling.get("says"), check and check["says"], ceiling.get("expected_warning")) if text]
+
+
 def _shape_changes(plan: t.Mapping[str, t.Any]) -> bool:
     return any(plan["from"].get(name) != plan["to"].get(name) for name in _words.SHAPE)
 
@@ -69,7 +79,7 @@ def _row(label: str, texts: t.Sequence[str], fold: bool = True) -> list[str]:
             textwrap.wrap(text, WIDTH - _LABEL - 4, break_long_words=False, break_on_hyphens=False) if fold else [text]
         )
         for part in parts or [""]:
-            first = f"  {label:<{_LABEL}}" if not out else " " * (_LABEL + 2)
+            first = f"  {label:<{_LABEL}}" if label and not out else " " * (_LABEL + 2)
             out.append(f"{first}{part}".rstrip())
     return out
 
@@ -92,22 +102,22 @@ def _gates(gates: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     return lines
 
 
-def _options(options: t.Sequence[t.Mapping[str, t.Any]], brief: bool) -> list[str]:
+def _options(plan: t.Mapping[str, t.Any], brief: bool) -> list[str]:
+    """What the free memory could buy, but for what the price table shows below."""
+    options = plan.get("options") or []
     if brief and options:
         names = ", ".join(str(item["name"]) for item in options)
         return [f"{names}: what each would cost is in playbooks/plan.yml"]
-    return [f"{item['name']}: {item['says']}{_how(item)}" for item in options]
+    priced = {row["request"] for row in plan.get("prices") or [] if row["shown"]}
+    told = [item for item in options if not (isinstance(item.get("request"), str) and item["request"] in priced)]
+    return [f"{item['name']}: {item['says']}{_how(item)}" for item in told]
 
 
 def _predictions(predictions: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
-    rows = [
-        [
-            item["id"],
-            _words.interval(item["low"], item["high"], item.get("unit")),
-            textwrap.shorten(_env_text.one_line(item.get("because") or ""), 66, placeholder=" …"),
-        ]
-        for item in predictions
-    ]
+    rows = [[item["id"], _words.interval(item["low"], item["high"], item.get("unit"))] for item in predictions]
+    room = WIDTH - _LABEL - 2 - sum(max((len(row[n]) for row in rows), default=0) + 2 for n in range(2))
+    for row, item in zip(rows, predictions, strict=True):
+        row.append(textwrap.shorten(_env_text.one_line(item.get("because") or ""), max(room, 20), placeholder=" …"))
     return _words.table(rows, indent="")
 
 

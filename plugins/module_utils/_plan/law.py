@@ -61,7 +61,7 @@ def slab_law(
     """
     series: dict[tuple[str | None, str | None, int | None], list[Arm]] = {}
     for arm in arms:
-        if _comparable(arm, dtype, stack, version):
+        if comparable(arm, dtype, stack, version):
             # An arm that is moved to the end of the dict keeps "the later one" simple to tell.
             key = (arm.stack, arm.kv_cache_dtype, arm.prompt_tokens)
             series[key] = [*series.pop(key, []), arm]
@@ -76,7 +76,8 @@ def slab_law(
     return max(ranked, key=lambda entry: entry[:3])[3]
 
 
-def _comparable(arm: Arm, dtype: str, stack: str | None, version: str | None) -> bool:
+def comparable(arm: Arm, dtype: str, stack: str | None, version: str | None) -> bool:
+    """Whether an arm may speak of a cache of ``dtype`` on this stack."""
     if arm.kv_cache_dtype not in (None, dtype):
         return False
     if stack is not None and arm.stack != stack:

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.alternatives import arguments, candidate_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
     largest_context,
     most_sequences,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.figures import kv_figures
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import judge
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import fill_pair
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import NO_KV_MODEL
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import Shape
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Situation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, counted, mib
@@ -35,9 +32,9 @@ def options(base: Situation) -> list[Json]:
     if base.running_figures is None:
         return []
     found = []
-    filled = _candidate(now, now.running.shape, base.shape)
+    filled = candidate_of(now, now.running.shape, base.shape)
     for name, shape in _shapes(now):
-        candidate = filled if shape == now.running.shape else _candidate(now, shape, base.shape)
+        candidate = filled if shape == now.running.shape else candidate_of(now, shape, base.shape)
         if candidate is None or candidate.pair is None or candidate.pair[0] < 1:
             continue
         if shape == now.running.shape and candidate.pair[0] <= now.running.weights.mib:
@@ -53,7 +50,7 @@ def options(base: Situation) -> list[Json]:
                 + " "
                 + compared(candidate, candidate.pair[0], filled.pair if filled else None),
                 "gates": verdict.gates,
-                "request": _arguments(now.running.shape, shape),
+                "request": arguments(now.running.shape, shape),
             }
         )
     return found
@@ -63,7 +60,7 @@ def filled_present(base: Situation) -> tuple[float, float] | None:
     """The pair of a fill of the present shape; None where it has no room or its figures are not known."""
     if base.running_figures is None:
         return None
-    candidate = _candidate(base._replace(figures=base.running_figures), base.running.shape, base.shape)
+    candidate = candidate_of(base._replace(figures=base.running_figures), base.running.shape, base.shape)
     return candidate.pair if candidate else None
 
 
@@ -102,26 +99,6 @@ def _shapes(now: Situation) -> t.Iterator[tuple[str, Shape]]:
         yield f"{other}_cache", shape._replace(kv_cache_dtype=other)
 
 
-def _candidate(now: Situation, shape: Shape, wanted: Shape) -> Situation | None:
-    try:
-        effective = now.running.effective
-        model = now.request.kv_model if effective(shape).same_cache(effective(wanted)) else NO_KV_MODEL
-        figures, _warnings = kv_figures(
-            now.ledger,
-            effective(now.running.shape),
-            effective(shape),
-            model,
-            now.request.engine_version,
-            now.running.kv,
-        )
-        candidate = now._replace(shape=shape, figures=figures)
-        margin = now.request.shape_margin_mib if shape != now.running.shape else 0
-        return candidate._replace(pair=fill_pair(candidate, margin_mib=margin))
-    except RadianceError:
-        # No known figures, or no room: not an alternative.
-        return None
-
-
 def _what(running: Shape, shape: Shape) -> str:
     if shape == running:
         return (
@@ -132,13 +109,6 @@ def _what(running: Shape, shape: Shape) -> str:
         f"{counted(shape.max_num_seqs, 'sequence')} of {shape.max_model_len:,} tokens in "
         f"{shape.kv_cache_dtype}, all backed at once."
     )
-
-
-def _arguments(running: Shape, shape: Shape) -> str:
-    changed = [
-        f"-e {name}={getattr(shape, name)}" for name in Shape._fields if getattr(shape, name) != getattr(running, name)
-    ]
-    return " ".join([*changed, "-e fill=true"])
 
 
 def _signed(value: float) -> str:

@@ -21,6 +21,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.options import compared, filled_present, options
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import choose_pair
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import MEASURED_QUANTITIES, predict
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.prices import prices
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import NO_KV_MODEL, Request, read_request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running, read_running, was_stated
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import (
@@ -41,8 +42,9 @@ SCHEMA = "kvfleet.radiance/plan/1"
 CLEAN_FREE_MIB = 162
 
 
-def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any]) -> Json:
+def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: bool = True) -> Json:
     """Plan a resize; ``request`` holds pair_plan's options but the ledger, as they were given.
+    Without ``alternatives`` there are neither options nor prices in it, which is most of the work.
 
     Raises RadianceError: with ``result={"plan": plan}`` and the name of the first failed gate as its code where a gate
     blocks and ``on_gate`` is fail; otherwise for what cannot be planned at all.
@@ -100,6 +102,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any]) -> Json:
     about_ceiling = ceiling_about(ledger, running, ceiling, choice.pair)
     warnings += unexplained(about_ceiling)
     warnings += [*stack.warnings(), *verdict.warnings, *_remarks(candidate, predictions, bool(changes))]
+    alternatives = alternatives and not at_least(stack.version, NO_PAIR_FROM)
     pool = None if choice.pair is None else choice.pair[1]
     plan: Json = {
         "schema": SCHEMA,
@@ -110,7 +113,8 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any]) -> Json:
         "ceiling": {**ceiling.as_dict(), **about_ceiling},
         "contract": figures.as_dict(shape, pool, asked.backing),
         "gates": verdict.gates,
-        "options": [] if at_least(stack.version, NO_PAIR_FROM) else options(base),
+        "options": options(base) if alternatives else [],
+        "prices": prices(base) if alternatives else [],
         "predictions": predictions,
         "law": law.as_dict(),
         "warnings": list(dict.fromkeys(warnings)),

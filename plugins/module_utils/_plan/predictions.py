@@ -154,25 +154,28 @@ def _slots(s: Situation, weights_mib: float) -> t.Iterator[Json]:
         )
 
 
-def _lendable(s: Situation, pool_mib: float) -> t.Iterator[Json]:
-    """What the idle cache lends: the printed count, scaled by the part of the pool that holds tokens."""
+def lendable_slots(s: Situation, pool_mib: float) -> tuple[int, int, str] | None:
+    """What an idle cache lends, at least and at most, and why: the printed count, scaled by what holds tokens."""
     printed = [
         int(row["slots"]) for row in s.ledger.get("lent") or [] if row.get("from") == "kv_cache" and row.get("slots")
     ]
     if not printed or s.running_figures is None:
-        return
+        return None
     was = s.running.kv.mib - s.running_figures.fixed_mib(s.running.shape)
     becomes = pool_mib - s.figures.fixed_mib(s.shape)
     if was <= 0 or becomes <= 0:
-        return
+        return None
     unchanged = s.shape == s.running.shape and pool_mib == s.running.kv.mib
     factor = becomes / was
     widen = 0.0 if unchanged else 4 + 0.01 * max(printed) * factor
-    yield _prediction(
-        "lendable_slots",
-        max(0, int(min(printed) * factor - widen)),
-        int(max(printed) * factor + widen),
-        "slots",
+    because = (
         f"mover: {', '.join(number(slots) for slots in printed)} slots can be lent out of the KV cache now, times the "
-        f"part of the pool that holds tokens: {mib(becomes)} over {mib(was)}",
+        f"part of the pool that holds tokens: {mib(becomes)} over {mib(was)}"
     )
+    return max(0, int(min(printed) * factor - widen)), int(max(printed) * factor + widen), because
+
+
+def _lendable(s: Situation, pool_mib: float) -> t.Iterator[Json]:
+    found = lendable_slots(s, pool_mib)
+    if found is not None:
+        yield _prediction("lendable_slots", found[0], found[1], "slots", found[2])

@@ -54,6 +54,8 @@ def test_every_record_is_closed_and_whole() -> None:
         ("options", 0),
         ("options", 0, "to"),
         ("options", 0, "gates", 0),
+        ("prices", 0),
+        ("prices", 0, "prefill"),
         ("predictions", 0),
         ("law",),
     ]

@@ -271,3 +271,74 @@ def test_a_refusal_of_several_lines_keeps_them() -> None:
         "              another",
         f"              {command}",
     ]
+
+
+def price(**changes: t.Any) -> dict[str, t.Any]:
+    """One row of a price table."""
+    row = {
+        "name": "neighbour",
+        "shown": True,
+        "fits": True,
+        "to": {
+            "weights_mib": 24242,
+            "kv_mib": 6657,
+            "max_num_seqs": 4,
+            "max_model_len": 200000,
+            "kv_cache_dtype": "fp8",
+            "num_speculative_tokens": 2,
+        },
+        "backing": "full",
+        "sequences_backed": 4.0,
+        "prefill": {"low": 3234.433, "high": 3434.502},
+        "decode": {"tps": 124.1, "weights_mib": 26071},
+        "slots_lost": 1172,
+        "lendable_slots": 4183,
+        "against_now_mib": 242.0,
+        "against_fill_mib": -1602.0,
+        "against_fill_prefill": -0.166,
+        "request": "-e max_num_seqs=4 -e fill=true",
+        "says": "The law's words.",
+    }
+    return {**row, **changes}
+
+
+def test_the_price_table_is_one_screen_of_rows_to_copy(example: t.Any) -> None:
+    unmeasured = {"prefill": None, "decode": None, "against_fill_prefill": None}
+    one_request = "-e kv_cache_dtype=bf16 -e fill=true -e backing=one_request -e backing_reason=WHY"
+    example.plan["prices"] = [
+        price(),
+        price(**unmeasured, backing="one_request", request=one_request),
+        price(fits=False, request=None, says="contract_does_not_fit: 9 sequences need more."),
+        price(shown=False, request="-e max_num_seqs=9 -e fill=true"),
+    ]
+    lines = _plan_report.plan_report(example.plan, about())
+    assert max(len(line) for line in lines) <= 118
+    text = one(lines)
+    for said in (
+        "fp8 4 x 200,000 24,242 3,234–3,435 124.1 4 -1,602 -17% 1,172 4,183 -e max_num_seqs=4 -e fill=true",
+        f"not measured – one -1,602 1,172 4,183 {one_request}",
+        "fp8 4 x 200,000 does not fit: contract_does_not_fit",
+        "The plan file has 1 more.",
+        "get one: ansible-playbook playbooks/resize.yml -l dankserver and its arguments",
+    ):
+        assert said in text, said
+    assert "max_num_seqs=9" not in text
+    assert f"      {one_request}" in lines
+    # Before a restart nobody chooses any more.
+    assert "get one" not in one(_plan_report.plan_report(example.plan, about(brief=True)))
+
+
+def test_free_memory_the_budget_and_the_expected_warning_stand_under_the_ceiling(example: t.Any) -> None:
+    example.plan["ceiling"].update(
+        says="Free is not spare: so it is.",
+        cross_check={"says": "claimable 1 + pools 2"},
+        expected_warning="Expected: W.",
+    )
+    text = one(_plan_report.plan_report(example.plan, about()))
+    assert "Free is not spare: so it is. claimable 1 + pools 2 Expected: W. contract" in text
+
+
+def test_a_pool_for_one_request_is_labelled_where_the_contract_is_shown(example: t.Any) -> None:
+    example.plan["contract"].update(backing="one_request", full_mib=5062.06, needed_mib=2205.61)
+    text = one(_plan_report.plan_report(example.plan, about()))
+    assert "contract backing one_request, less than the contract of 5,062.06 MiB for all: 2,205.61 MiB" in text
