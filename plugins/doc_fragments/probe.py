@@ -43,9 +43,18 @@ options:
       - Seconds from connect to the last byte, for each request as a whole. Also how long the probe waits for an
         endpoint that is still loading.
       - The first request that passes it ends the probe.
+      - A request that a full queue refuses (429), or an endpoint that is not ready (503), is sent again after the time
+        that C(Retry-After) names, a second without it, until this time is over.
       - A whole number in plain decimal digits.
     type: raw
     default: 1800
+  load_timeout:
+    description:
+      - Seconds for which nothing listening is taken for an engine that is still loading its model, since it listens only
+        then. With V(0), nothing listening fails at once.
+      - A whole number in plain decimal digits.
+    type: raw
+    default: 0
 """
 
     # For those that size prompts of their own.

@@ -46,6 +46,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.judging
     conclude,
     findings_of,
     judge_reply,
+    queued,
     spilled,
     unasked,
 )
@@ -104,7 +105,7 @@ def probe(settings: Settings) -> dict[str, t.Any]:
     calibration: Calibration | None = None
     sequences = settings.sequences
     try:
-        facts = read_facts(settings.client, settings.model, settings.timeout)
+        facts = read_facts(settings.client, settings.model, settings.timeout, settings.load_timeout)
         sequences, window, generate = plan_boundary(facts, settings)
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
         ratio, method = settings.chars_per_token, None
@@ -130,6 +131,8 @@ def _run(settings: Settings, facts: Facts, plan: Plan, reserve: float) -> dict[s
         if any(look.cause == "cut" for look in looks):
             looks = _after_a_cut(settings.client, looks)
         findings = findings_of(plan, looks, said, watch.samples)
+        if not settings.require_idle:
+            findings += queued(said)
         after = edge = None
         if not any(look.cause in _ENDS for look in looks):
             after, more = check_after(settings, facts, [word for seat in seats for word in seat.words])

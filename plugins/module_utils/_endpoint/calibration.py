@@ -18,9 +18,10 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking 
     COMPLETIONS,
     Failure,
     fields,
+    patiently,
     why_failed,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import TEXT, json_body
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import TEXT, Body, json_body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import (
     Facts,
     Inconclusive,
@@ -92,7 +93,9 @@ def probe(settings: Settings) -> dict[str, t.Any]:
     """Calibrate alone: ``{calibration, says}``. Raises RadianceError for a wrong key or nothing listening."""
     try:
         found = calibrate(
-            settings.client, read_facts(settings.client, settings.model, settings.timeout), settings.timeout
+            settings.client,
+            read_facts(settings.client, settings.model, settings.timeout, settings.load_timeout),
+            settings.timeout,
         )
     except Inconclusive as reason:
         found = _nothing(None, reason.says)
@@ -113,14 +116,23 @@ def _failed(failure: Failure, limit: int | None, way: str) -> Calibration:
     return _nothing(limit, f"{way}: {failure.says}")
 
 
+def _post(client: http.Client, path: str, body: Body, timeout: float) -> tuple[http.Reply, Failure | None]:
+    def send(left: float) -> tuple[http.Reply, Failure | None]:
+        reply = client.post(path, body, timeout=left)
+        refuse_key(reply.status)
+        return reply, why_failed(reply)
+
+    reply, failure, _refused = patiently(send, timeout)
+    return reply, failure
+
+
 def _complete(
     client: http.Client, model: str | None, text: corpus.Prompt, timeout: float
 ) -> tuple[Heard, Failure | None]:
-    reply = client.post(COMPLETIONS, json_body(fields(model, 1), text), timeout=timeout)
-    refuse_key(reply.status)
+    reply, failure = _post(client, COMPLETIONS, json_body(fields(model, 1), text), timeout)
     heard = Heard()
     heard.take(reply.json(), reply.seconds)
-    return heard, why_failed(reply)
+    return heard, failure
 
 
 def _by_refusal(client: http.Client, model: str | None, window: int, timeout: float) -> Calibration:
@@ -153,9 +165,7 @@ def _accepted(heard: Heard, chars: int, limit: int | None, what: str) -> Calibra
 
 def _by_tokenize(client: http.Client, _model: str | None, limit: int | None, timeout: float) -> Calibration:
     text = corpus.cold_prompt(corpus.marker(), _TOKENIZE_CHARS, corpus.fresh_seed())
-    reply = client.post("/tokenize", json_body({"prompt": TEXT}, text), timeout=timeout)
-    refuse_key(reply.status)
-    failure = why_failed(reply)
+    reply, failure = _post(client, "/tokenize", json_body({"prompt": TEXT}, text), timeout)
     if failure is not None:
         return _failed(failure, limit, "/tokenize")
     said = reply.json()

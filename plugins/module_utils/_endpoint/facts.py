@@ -50,12 +50,14 @@ def refuse_key(status: int | None) -> None:
         )
 
 
-def read_facts(client: Client, model: str | None, timeout: float) -> Facts:
+def read_facts(client: Client, model: str | None, timeout: float, load_timeout: float = 0.0) -> Facts:
     """Wait while the endpoint loads, then ask what it serves.
 
+    The engine listens only when its model is loaded, so that nothing listening is waited for ``load_timeout`` seconds.
     Raises RadianceError for nothing listening, another protocol, a wrong key or a model that is not served, and
     Inconclusive where the endpoint is still loading after ``timeout`` seconds.
     """
+    _wait_until_listening(client, load_timeout)
     _wait_until_ready(client, timeout)
     models = _ask(client, "/v1/models")
     served = _names(models.json()) if models.ok else []
@@ -118,6 +120,15 @@ def wait_for_idle(client: Client, require_idle: bool, timeout: float) -> None:
             raise Inconclusive(
                 f"other traffic: {busy:,} requests in flight after {allowed:g} s. {way_out}", "other_traffic"
             )
+        time.sleep(_POLL_SECONDS)
+
+
+def _wait_until_listening(client: Client, load_timeout: float) -> None:
+    end = time.monotonic() + load_timeout
+    while time.monotonic() < end:
+        fault = client.get("/health", timeout=min(client.timeout, QUICK_SECONDS)).fault
+        if fault is None or fault.code != "not_listening":
+            return
         time.sleep(_POLL_SECONDS)
 
 

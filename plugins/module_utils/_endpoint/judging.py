@@ -207,6 +207,19 @@ def spilled(memory: t.Mapping[str, t.Any] | None) -> list[Finding]:
     return [Finding("spill", says)]
 
 
+def queued(said: t.Sequence[Said]) -> list[Finding]:
+    """The finding of requests that a full queue refused before it served them: somebody else stood in it."""
+    refused = [one for one in said if one.refused and one.failure is None]
+    if not refused:
+        return []
+    times = sum(one.refused for one in refused)
+    says = (
+        f"other traffic: a full queue refused {len(refused):,} of {len(said):,} requests {times:,} times in all (429), "
+        "and served them later"
+    )
+    return [Finding("queue_full", says)]
+
+
 def _together(said: t.Sequence[Said]) -> tuple[int, tuple[float, float] | None]:
     spans = [(one.heard.first_at, one.heard.last_at) for one in said]
     return most_at_once((first, last) for first, last in spans if first is not None and last is not None)

@@ -28,6 +28,7 @@ ENDPOINT: dict[str, t.Any] = {
     "api_key_file": {"type": "path", "no_log": False},
     "model": {"type": "str"},
     "timeout": {"type": "raw", "default": _TIMEOUT_SECONDS},
+    "load_timeout": {"type": "raw", "default": 0},
 }
 PROMPTS: dict[str, t.Any] = {
     "chars_per_token": {"type": "float", "no_log": False},
@@ -44,6 +45,7 @@ class Settings(t.NamedTuple):
 
     client: Client
     timeout: float
+    load_timeout: float
     model: str | None
     require_idle: bool
     sequences: int | None
@@ -106,6 +108,7 @@ def read(params: t.Mapping[str, t.Any], key: str | None) -> Settings:
     return Settings(
         client=Client(params["endpoint"], api_key=key, timeout=float(timeout)),
         timeout=float(timeout),
+        load_timeout=float(whole_number(params.get("load_timeout", 0), "load_timeout")),
         model=params["model"],
         require_idle=bool(params.get("require_idle")),
         sequences=_count(params, "sequences"),

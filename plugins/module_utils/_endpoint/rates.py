@@ -50,7 +50,7 @@ def probe(settings: Settings) -> dict[str, t.Any]:
     prompt_tokens = settings.prompt_tokens or RATE_PROMPT_TOKENS
     generate_tokens = settings.generate_tokens or RATE_GENERATE_TOKENS
     try:
-        facts = read_facts(settings.client, settings.model, settings.timeout)
+        facts = read_facts(settings.client, settings.model, settings.timeout, settings.load_timeout)
         window = facts.max_model_len
         wanted = prompt_tokens + generate_tokens + (LATER_TOKENS if settings.full else 0)
         if window is not None and wanted > window:

@@ -73,8 +73,8 @@ class Server(http.server.ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 64
 
-    def __init__(self, answers: t.Mapping[str, Answer]) -> None:
-        super().__init__(("127.0.0.1", 0), Call)
+    def __init__(self, answers: t.Mapping[str, Answer], port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Call)
         self.answers: dict[str, Answer] = dict(answers)
         self.requests: list[tuple[str, str, dict[str, str], t.Any]] = []
         self.lock = threading.Lock()
@@ -85,9 +85,9 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serving(answers: t.Mapping[str, Answer]) -> t.Iterator[Server]:
+def serving(answers: t.Mapping[str, Answer], port: int = 0) -> t.Iterator[Server]:
     """Run a server with these answers for the length of the block."""
-    server = Server(answers)
+    server = Server(answers, port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

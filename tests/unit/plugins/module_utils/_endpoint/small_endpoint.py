@@ -68,8 +68,8 @@ class Small:
         self._begun = threading.Barrier(together)
 
     @contextlib.contextmanager
-    def serving(self) -> t.Iterator[Server]:
-        """Serve for the length of the block."""
+    def serving(self, port: int = 0) -> t.Iterator[Server]:
+        """Serve for the length of the block, at any free port unless one is named."""
         answers = {
             "/health": lambda call: call.reply({"status": "ok"}),
             "/v1/models": self._guard(lambda call: call.reply({"data": [{"id": "small"}]})),
@@ -78,7 +78,7 @@ class Small:
             "/server_info": self._guard(self._info),
             "/v1/completions": self._guard(self._complete),
         }
-        with serving(answers) as server:
+        with serving(answers, port) as server:
             yield server
 
     def _guard(self, answer: t.Callable[[Call], None]) -> t.Callable[[Call], None]:

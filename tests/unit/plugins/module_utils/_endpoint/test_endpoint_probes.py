@@ -347,25 +347,6 @@ def test_thinking_that_used_everything_up_is_no_lost_marker() -> None:
     assert "went into reasoning" in found["says"]
 
 
-def test_a_full_queue_is_inconclusive() -> None:
-    small = Small(together=2)
-
-    def full(call: Call, number: int) -> bool:
-        if number != 2:
-            return False
-        call.reply(
-            {"error": {"message": "the admission queue is full", "code": "server_overloaded"}},
-            status=429,
-            headers={"Retry-After": "1"},
-        )
-        return True
-
-    small.instead = full
-    found = bound(small)
-    assert (found["verdict"], found["retrieved"]) == ("inconclusive", 2)
-    assert "429, retry after 1 s" in found["says"]
-
-
 def test_other_traffic_is_inconclusive() -> None:
     small = Small(together=3)
     small.others = 1
