@@ -29,8 +29,9 @@ options:
       - V(journald) reads what the processes of a unit that runs have printed since its last start. The command line of
         its main process gives C(ledger.flags), unless that is the client of a container runtime, which is a warning.
       - V(file) is the log that the engine's stderr goes to. It may hold any number of boots, and is read without
-        holding it in memory.
-      - V(receipt) is a boot's log up to its listening line, as it was saved when the boot became ready.
+        holding it in memory. It may be one of podman's C(k8s-file) driver or of Kubernetes, whose lines are records.
+      - V(receipt) is a boot's log up to its listening line, as it was saved when the boot became ready. To have it
+        stand in only where the log has lost the boot, name its folder in O(receipts) instead.
       - V(text) is a log that was read by other means. With several boots in it, a line at which a boot begins separates
         them, as in a file.
     type: str
@@ -77,6 +78,30 @@ options:
         fingerprint. A process that has ended, or whose stderr does not go to O(path), is not used, which is a warning.
       - The process that runs has printed the last boot, so this takes effect for O(boot=-1) only.
     type: path
+  receipts:
+    description:
+      - The folder with the receipts of the service, on the target, which is C(receipts) in the service's folder of
+        the C(state_dir) of M(kvfleet.radiance.service_switch).
+      - Where the log has lost the boot that runs (it was rotated away, removed, cut, or its driver cannot be read), the
+        ledger is read from the boot's receipt, with the same figures and the same fingerprint. That is a warning, and
+        C(ledger.source.kind) is then V(receipt).
+      - A receipt counts only for the very container, the invocation of the unit, or the process (O(source=file) with
+        O(pid_file)) that runs now. One that was changed or is not whole is named in a warning, and not used.
+    type: path
+  with_log:
+    description:
+      - Also return RV(log), what the boot printed, for a report that others read.
+      - It is made anonymous on the target, so that nothing else of the log leaves it. Paths, names of files, models,
+        hosts and users, addresses and keys become placeholders like C(<path-1>), the same one for the same thing.
+    type: bool
+    default: false
+  hide:
+    description:
+      - For O(with_log), further words to replace, such as the names that the inventory has for the host. Its own name
+        and that of the user are replaced anyway.
+    type: list
+    elements: str
+    default: []
   endpoint:
     description:
       - Base URL of the endpoint, without C(/v1), for example V(http://127.0.0.1:8000). Its C(/version) is asked for
@@ -142,6 +167,15 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ booted.ledger.capacity.sequences }} sequences of {{ booted.ledger.capacity.tokens }} tokens"
 
+- name: Read a boot with its log, for a report
+  kvfleet.radiance.boot_ledger_info:
+    name: flashnext
+    with_log: true
+    hide: ["{{ inventory_hostname }}"]
+    require: any
+  become: true
+  register: collected
+
 - name: Look at a boot that may have been refused
   kvfleet.radiance.boot_ledger_info:
     source: text
@@ -179,7 +213,19 @@ ledger:
       returned: always
       sample: complete
     reason:
-      description: Why the ledger is not complete, as a stable C(code) and a C(text) with numbers and a way out.
+      description:
+        - Why the ledger is not complete, as a stable C(code) and a C(text) with numbers and a way out. The cause and
+          the way out of each code are in docs/ledger-reasons.md.
+        - For V(refused), V(unknown_option), V(bad_command_line), V(no_device), V(model_unusable), V(vram_short),
+          V(pools_over_card), V(pools_empty), V(pool_allocation_refused), V(weights_do_not_fit), V(slab_no_vram),
+          V(host_pool_no_memory), V(kv_fixed_costs), V(kv_no_blocks), V(kv_pool_refused), V(chunk_geometry),
+          V(cannot_bind) or V(engine_fatal).
+        - For V(incomplete), V(log_cut), V(table_hidden), V(not_ready), V(rows_unreadable), V(rows_missing) or
+          V(sums_off), or V(endpoint_differs) where it was held to what O(endpoint) tells.
+        - For V(absent), V(log_empty), V(no_boot), V(boot_not_in_log), V(log_unreadable), V(journal_unreadable),
+          V(container_absent) or V(unit_inactive).
+        - Of a boot that never listened the text also says how many the log holds, how many of them in a row never
+          listened, or how often the container's runtime or systemd has restarted it.
       type: dict
       returned: always, null for a complete ledger
       sample: {code: not_ready, text: The boot has not come to its listening line}
@@ -188,6 +234,7 @@ ledger:
         - Where the text came from, with the container's C(log_driver), C(container_id), C(image) as its command line
           names it, and C(image_digest).
         - C(boots_seen) counts the boots of the log, and C(boot) is the one judged, from 0.
+        - C(kind) is V(receipt) where the boot's receipt stood in for its log, and the rest is then that of the boot.
       type: dict
       returned: always
       sample: {kind: podman, name: flashnext, log_driver: journald, boots_seen: 1, boot: 0}
@@ -309,12 +356,20 @@ ledger:
       type: str
       returned: always
       sample: afc9581d7317
+log:
+  description:
+    - The boot's lines up to the listening line without what tells whose they are. Read as a text (O(source=text)) they
+      give the same figures.
+    - It is null where there is no boot, and where what was read has neither the beginning nor the end of one.
+  returned: with O(with_log), also when the ledger is not complete
+  type: str
+  sample: "I device: AQL backend, 2 device(s) [0:gfx1201 1:gfx1201]\nI model: <model-1>  arch=qwen4exp  quant=fp8"
 code:
   description:
     - Why it failed, as a stable word. It is C(ledger.reason.code) where the ledger is not complete.
     - What could not be asked is V(key_unreadable), V(key_unusable), V(wrong_key), V(endpoint_unusable),
       V(pid_file_unreadable), V(process_unreadable), V(runtime_unusable), V(systemd_unreachable), V(command_missing) or
-      V(command_stuck).
+      V(command_stuck). V(log_not_anonymous) means that the log would not give the same figures without its names.
   returned: failure
   type: str
   sample: not_ready
@@ -323,8 +378,10 @@ code:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read_key
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.anonymous import anonymous_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.cross_check import hold_to_endpoint
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.names import names_here, paths_in
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.version import ask_server_info, ask_version
 
 
@@ -343,6 +400,9 @@ def main() -> None:
             "scope": {"type": "str", "choices": ["system", "user"], "default": "system"},
             "boot": {"type": "int", "default": -1},
             "pid_file": {"type": "path"},
+            "receipts": {"type": "path"},
+            "with_log": {"type": "bool", "default": False},
+            "hide": {"type": "list", "elements": "str", "default": []},
             "endpoint": {"type": "str"},
             "api_key": {"type": "str", "no_log": True},
             "api_key_file": {"type": "path", "no_log": False},
@@ -359,12 +419,15 @@ def main() -> None:
         ],
         supports_check_mode=True,
     )
-    wanted = {key: module.params[key] for key in ("path", "text", "name", "boot", "pid_file", "scope")}
+    wanted = {key: module.params[key] for key in ("path", "text", "name", "boot", "pid_file", "scope", "receipts")}
     try:
         key = read_key(module.params["api_key"], module.params["api_key_file"])
         if key is not None:
             module.no_log_values.add(key)
-        ledger = ledger_from(module.params["source"], **wanted)
+        reading = read_boot(module.params["source"], **wanted)
+        ledger = reading.ledger
+        for note in reading.notes:
+            module.warn(note)
         if module.params["pid_file"] and module.params["source"] == "file" and ledger["source"]["started_at"] is None:
             module.warn(
                 f"No live process of {wanted['pid_file']} was found to have written boot {wanted['boot']} of "
@@ -386,11 +449,20 @@ def main() -> None:
                 ledger = hold_to_endpoint(ledger, info, told_at)
             else:
                 module.warn(why)
+        more = {}
+        if module.params["with_log"]:
+            more["log"] = anonymous_log(
+                reading.text,
+                boot=module.params["boot"],
+                bounded=module.params["source"] != "text",
+                names=[*module.params["hide"], *names_here(), *paths_in(ledger["flags"])],
+                secrets=[key] if key is not None else [],
+            )
     except RadianceError as error:
         module.fail_json(msg=error.text, code=error.code, **error.result)
     if module.params["require"] == "complete" and ledger["status"] != "complete":
-        module.fail_json(msg=ledger["reason"]["text"], code=ledger["reason"]["code"], ledger=ledger)
-    module.exit_json(changed=False, ledger=ledger)
+        module.fail_json(msg=ledger["reason"]["text"], code=ledger["reason"]["code"], ledger=ledger, **more)
+    module.exit_json(changed=False, ledger=ledger, **more)
 
 
 if __name__ == "__main__":

@@ -167,6 +167,13 @@ options:
         service.
     type: path
     required: true
+  save_receipt:
+    description:
+      - Save the receipt of the boot that runs, where it has none, and change nothing else.
+      - A switch saves that of its new boot itself. This is for one that was started in another way, while its log still
+        has the beginning of the boot. It does not go with O(expect).
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: Can run in check mode and return the changed status, the outcome, the actions and the diff without
@@ -225,6 +232,14 @@ EXAMPLES = r"""
     path: /srv/radiance/engine.log
     state_dir: /srv/radiance/.kvfleet
 
+- name: Save the receipt of the boot that runs, while its log still has it
+  kvfleet.radiance.service_switch:
+    service: flashnext
+    manager: systemd
+    state_dir: /srv/radiance/.kvfleet
+    save_receipt: true
+  become: true
+
 - name: Switch a service that a unit of the system runs in podman
   kvfleet.radiance.service_switch:
     service: flashnext
@@ -263,6 +278,8 @@ code:
       V(start_unusable), V(no_way_back), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable),
       V(traffic_still_running), V(hook_failed), V(systemd_unreachable), V(runtime_unusable), V(command_missing) and
       V(command_stuck).
+    - With O(save_receipt), V(switch_interrupted) is a switch that is to be finished first, and V(receipt_impossible) a
+      boot that the log does not tell whole.
     - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),
       V(engine_exited), V(never_ready), V(referee_refused), V(log_unreadable), V(journal_unreadable), V(interrupted)
       and V(unexpected).
@@ -322,7 +339,9 @@ downtime_seconds:
   returned: always
   type: float
 receipt:
-  description: Path of the new boot's text up to its listening line, on the target, null where there is none.
+  description:
+    - Path of the boot's text up to its listening line, on the target, null where none was saved. Which boot it is of
+      stands beside it, in the file of the same name with C(.json).
   returned: always
   type: str
 diff:
@@ -385,6 +404,7 @@ def main() -> None:
             "before_drain": {"type": "list", "elements": "str", "default": []},
             "after_ready": {"type": "list", "elements": "str", "default": []},
             "state_dir": {"type": "path", "required": True},
+            "save_receipt": {"type": "bool", "default": False},
         },
         required_if=[("manager", "process", ["start", "pid_file", "path"])],
         supports_check_mode=True,

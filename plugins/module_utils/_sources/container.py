@@ -16,6 +16,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import flags_of
 
 RUNTIMES = ("podman", "docker")
+# Log drivers that both write and read.
+_READABLE = ("journald", "k8s-file", "json-file", "local")
 
 # What `ps` shows of an id. Both runtimes take any beginning of one for a name.
 _SHORT_ID = 12
@@ -108,10 +110,15 @@ def read_boot(container: Container) -> tuple[str, dict[str, t.Any]]:
     since = ["--since", container.finished_at] if container.finished_at else []
     text, status = read_until_listening([container.runtime, *quiet, "logs", *since, container.id])
     if status:
+        if container.log_driver in _READABLE:
+            way_out = "If its older entries were removed, read the boot's receipt; or restart the service."
+        else:
+            way_out = (
+                "Start it with --log-driver journald or k8s-file, or read the journal of its unit (source: journald)."
+            )
         raise RadianceError(
             f"{container.runtime} cannot read the log of the container {container.name}, which has the log driver "
-            f"{container.log_driver}: {_error(text) or f'status {status}'}. Start it with --log-driver journald or "
-            "k8s-file, or read the journal of its unit (source: journald).",
+            f"{container.log_driver}: {_error(text) or f'status {status}'}. {way_out}",
             code="log_unreadable",
         )
     found = boots.select([read_line(raw) for raw in split_lines(text)], -1, bounded=True)

@@ -12,7 +12,13 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.boots import BootCounter, is_listening
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import Line, read_line, split_lines
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import (
+    Line,
+    clean,
+    read_line,
+    split_lines,
+)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import records
 
 # A boot prints some hundred lines. What is longer is none, and is not read into memory to find that out.
 LONGEST_BOOT = 4 * 1024 * 1024
@@ -28,12 +34,17 @@ _INVENTORY = re.compile(rb"b(?:(?<=device: AQL b)|(?<=device: host b)|(?<=device
 _COLOURED_INVENTORY = re.compile(rb"device: ")  # a colour may stand before the b
 _LISTENING_MARK = b"server: listening on"
 _LISTENING = re.compile(_LISTENING_MARK)
+# So many boots before the last are looked at for whether they came to listen.
+_LOOKED_BACK = 100
 
 
 def read_log(
     path: str, offset: int = 0, *, boot: int = -1, bounded: bool | None = None
 ) -> tuple[str, dict[str, t.Any]]:
-    """The text of one boot, and where it stands: ``{inode, offset, boots_seen, boot}``.
+    """The text of one boot, and where it stands: ``{inode, offset, boots_seen, boot, failed}``.
+
+    ``failed``: how many boots in a row up to this one, itself included, never came to listen (0 where it did). The log
+    may be one of records (``records``): then the text and the boots are those of the program that they are of.
 
     ``offset``: bytes of the log that are known to be older than the boot (a log that is shorter by now was replaced,
     and is read from its beginning). ``boot``: 0 is the first boot after it, -1 the last.
@@ -53,7 +64,12 @@ def read_log(
             status = os.fstat(file.fileno())
             if offset > status.st_size:
                 offset = 0
-            starts = _find_starts(file, offset, to_listening=bounded)
+            of_records = records.begin_with_record(file, offset)
+            try:
+                starts = _find_starts(file, offset, bounded, of_records)
+            except records.NotRecords:
+                of_records = False
+                starts = _find_starts(file, offset, bounded, of_records)
             if bounded:
                 boot = -1
             index = boot if boot >= 0 else len(starts) + boot
@@ -62,14 +78,21 @@ def read_log(
                 "offset": offset,
                 "boots_seen": len(starts),
                 "boot": None,
+                "failed": 0,
             }
             if not starts:
-                return _read_boot(file, offset, None), place
+                return _read_boot(file, offset, None, of_records), place
             if not 0 <= index < len(starts):
                 return "", place
-            end = starts[index + 1] if index + 1 < len(starts) else None
-            place["offset"], place["boot"] = starts[index], index
-            return _read_boot(file, starts[index], end), place
+            ends = [*starts[1:], None]
+            text = _read_boot(file, starts[index], ends[index], of_records)
+            place.update(offset=starts[index], boot=index)
+            for before in range(index, max(-1, index - _LOOKED_BACK), -1):
+                told = text if before == index else _read_boot(file, starts[before], ends[before], of_records)
+                if _listens(told):
+                    break
+                place["failed"] += 1
+            return text, place
     except OSError as error:
         raise RadianceError(
             f"The log {path} cannot be read ({error.strerror or error}). Name the file that the engine's stderr "
@@ -78,17 +101,49 @@ def read_log(
         ) from error
 
 
-def _find_starts(file: t.BinaryIO, offset: int, to_listening: bool) -> list[int]:
+def _find_starts(file: t.BinaryIO, offset: int, to_listening: bool, of_records: bool) -> list[int]:
     counter = BootCounter()
     starts: list[int] = []
-    for beginning, chunk in _chunks(file, offset):
-        for position, raw in _candidates(chunk, to_listening):
-            line = _read(raw)
-            if counter.starts(line):
-                starts.append(beginning + position)
-            if to_listening and is_listening(line):
-                return starts
+    lines = _record_lines(file, offset, to_listening) if of_records else _plain_lines(file, offset, to_listening)
+    for position, raw in lines:
+        line = _read(raw)
+        if counter.starts(line):
+            starts.append(position)
+        if to_listening and is_listening(line):
+            return starts
     return starts
+
+
+def _plain_lines(file: t.BinaryIO, offset: int, listening: bool) -> t.Iterator[tuple[int, bytes]]:
+    """The candidates of a log, with their positions."""
+    for beginning, chunk in _chunks(file, offset):
+        for position, raw in _candidates(chunk, listening):
+            yield beginning + position, raw
+
+
+def _record_lines(file: t.BinaryIO, offset: int, listening: bool) -> t.Iterator[tuple[int, bytes]]:
+    """The same of a log of records, which are looked at alone where no line of the chunk is in parts.
+
+    Raises NotRecords.
+    """
+    joiner = records.Joiner()
+    for beginning, chunk in _chunks(file, offset):
+        records.check_all(chunk)
+        if joiner.within or b" P" in chunk:
+            positions: t.Iterable[int] = _line_starts(chunk)
+        else:
+            positions = sorted({chunk.rfind(b"\n", 0, at) + 1 for at, _raw in _candidates(chunk, listening)})
+        for position in positions:
+            found = joiner.take(beginning + position, chunk[position : chunk.find(b"\n", position) + 1 or None])
+            if found is not None:
+                yield from ((found[0], part) for part in found[1].split(b"\r"))
+
+
+def _line_starts(chunk: bytes) -> t.Iterator[int]:
+    position = 0
+    while position < len(chunk):
+        yield position
+        position = chunk.find(b"\n", position) + 1 or len(chunk)
 
 
 def _candidates(chunk: bytes, listening: bool) -> t.Iterator[tuple[int, bytes]]:
@@ -141,12 +196,21 @@ def _chunks(file: t.BinaryIO, offset: int) -> t.Iterator[tuple[int, bytes]]:
         yield position - len(rest), rest
 
 
-def _read_boot(file: t.BinaryIO, start: int, end: int | None) -> str:
+def _read_boot(file: t.BinaryIO, start: int, end: int | None, of_records: bool) -> str:
     file.seek(start)
-    return boot_text(file, None if end is None else end - start)[0]
+    if of_records:
+        text = boot_text(records.RecordText(file, end))[0]
+    else:
+        text = boot_text(file, None if end is None else end - start)[0]
+    return records.without_records(text)
 
 
-def boot_text(file: t.BinaryIO, length: int | None = None) -> tuple[str, bool]:
+def _listens(text: str) -> bool:
+    lines = text.rstrip("\r\n").rpartition("\n")[2].encode("utf-8")
+    return any(is_listening(_read(part)) for part in lines.splitlines())
+
+
+def boot_text(file: records.BinaryLines, length: int | None = None) -> tuple[str, bool]:
     """The text from here to a listening line, to the end, or over ``length`` bytes, and no more than a boot can be.
 
     Of an overlong line it has the beginning. Also whether it goes to the end. A pipe will do: nothing behind the
@@ -177,5 +241,6 @@ def _decoded(pieces: list[bytes]) -> str:
 
 
 def _read(raw: bytes) -> Line:
-    lines = split_lines(raw.decode("utf-8", "replace"))
+    text = raw.decode("utf-8", "replace")
+    lines = [] if records.like_a_record(clean(text)) else split_lines(text)
     return read_line(lines[-1]) if lines else Line("", None, "")

@@ -7,16 +7,23 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import absent_ledger, read_ledger
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, services
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, receipt, services
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.crash_loop import tell_loop
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import running
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, host_boot, running
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, absent, read_text
 
 # Sources that bound the boot by what the runtime knows: it has one, and that is the one that runs.
 OF_SERVICES = (*container.RUNTIMES, "journald")
 
 
-def ledger_from(
+def ledger_from(source: str, **options: t.Any) -> dict[str, t.Any]:
+    """The ledger of ``read_boot``."""
+    return read_boot(source, **options).ledger
+
+
+def read_boot(
     source: str,
     *,
     name: str | None = None,
@@ -25,50 +32,80 @@ def ledger_from(
     boot: int = -1,
     pid_file: str | None = None,
     scope: str = "system",
-) -> dict[str, t.Any]:
-    """The ledger out of a source; what cannot be read gives an absent one.
+    receipts: str | None = None,
+) -> Reading:
+    """The boot out of a source; what cannot be read gives an absent ledger.
 
     ``name``: the container for ``podman`` and ``docker``, the unit for ``journald``, with the ``scope`` of its manager.
     ``path``: the log or the receipt for ``file`` and ``receipt``; ``pid_file`` (for a file): the process whose command
-    line tells the flags, and whose start joins the fingerprint. ``text``: for ``text``.
+    line tells the flags, and whose start joins the fingerprint. ``text``: for ``text``. ``receipts``: a folder of
+    them; where the log has lost the boot that runs, and one is of this very boot, it is read from there.
 
     Raises RadianceError where a thing could not be asked at all: ``pid_file_unreadable``, ``process_unreadable``,
     ``runtime_unusable``, ``systemd_unreachable``, ``command_missing`` and ``command_stuck``.
     """
     known: dict[str, t.Any] = {"kind": source, "name": name}
     if source == "text":
-        return read_ledger(text or "", source=known, boot=boot)
+        return Reading(read_ledger(text or "", source=known, boot=boot), text or "", known, [])
     if source in OF_SERVICES:
         if name is None:
             raise ValueError(f"source {source} needs a name")
-        return _of_service(source, name, known, boot, scope)
-    if path is None:
-        raise ValueError(f"source {source} needs a path")
+        reading = _of_service(source, name, known, boot, scope)
+    else:
+        if path is None:
+            raise ValueError(f"source {source} needs a path")
+        reading = _of_file(source, path, known, boot, pid_file)
+    return _stand_in(receipts, reading) if receipts else reading
+
+
+def _stand_in(receipts: str, reading: Reading) -> Reading:
+    """The receipt of the boot that runs, where the log tells less of it; else what the log tells."""
+    reason = reading.ledger["reason"]
+    if reason is None:
+        return reading
+    path, kept, notes = receipt.find(receipts, reading)
+    if kept is None or kept.ledger["fingerprint"] == reading.ledger["fingerprint"]:
+        return reading._replace(notes=[*reading.notes, *notes])
+    told = f"The log does not tell the boot that runs ({reason['code']}), so its ledger is that of its receipt {path}."
+    return kept._replace(notes=[told])
+
+
+def _of_file(source: str, path: str, known: dict[str, t.Any], boot: int, pid_file: str | None) -> Reading:
     # The process that runs now has printed the last boot; of an older one nothing but its text is known.
     process = running(pid_file, path) if pid_file and source == "file" and boot == -1 else None
     if process is not None:
-        known["started_at"] = process.started_at
+        known.update(of_process(process))
     try:
         if source == "receipt":
-            receipt, _place = read_log(path, bounded=True)
-            return read_ledger(receipt, source=known, bounded=True)
-        return boot_of_log(path, known, process.flags if process is not None else None, boot=boot)[0]
+            return read_text(read_log(path, bounded=True)[0], known)
+        reading = boot_of_log(path, known, process.flags if process is not None else None, boot=boot)
+        tell_loop(reading)
+        return reading
     except RadianceError as error:
-        return absent_ledger(known, error.code, error.text)
+        return absent(known, error.code, error.text)
 
 
-def _of_service(source: str, name: str, known: dict[str, t.Any], boot: int, scope: str) -> dict[str, t.Any]:
+def of_process(process: Process) -> dict[str, t.Any]:
+    """What is known of a boot by the process that printed it, for a ledger's ``source``."""
+    runs = {"pid": process.pid, "ticks": process.started_ticks, "host_boot": host_boot()}
+    return {"started_at": process.started_at, "runs": runs}
+
+
+def _of_service(source: str, name: str, known: dict[str, t.Any], boot: int, scope: str) -> Reading:
     if boot not in (-1, 0):
         said = f"Boot {boot} was asked for, and {source} tells of 1, the one that runs. Ask for -1, or read a receipt."
-        return absent_ledger(known, "boot_not_in_log", said)
+        return absent(known, "boot_not_in_log", said)
     try:
         if source == "journald":
             printed = services.of_unit(name, scope, known)
         else:
             printed = services.of_container(source, name, known)
     except services.NotReadable as error:
-        return absent_ledger(known, error.code, error.text)
-    return read_ledger(printed.text, source=known, flags=printed.flags, bounded=True)
+        reading = absent(known, error.code, error.text)
+    else:
+        reading = read_text(printed.text, known, printed.flags)
+    tell_loop(reading)
+    return reading
 
 
 def boot_of_log(
@@ -79,13 +116,12 @@ def boot_of_log(
     boot: int = -1,
     offset: int = 0,
     bounded: bool | None = None,
-) -> tuple[dict[str, t.Any], str]:
-    """The ledger of a boot in a log file, and its text. ``source`` and ``flags`` as for ``read_ledger``.
+) -> Reading:
+    """A boot in a log file. ``source`` and ``flags`` as for ``read_ledger``.
 
     ``boot``, ``offset`` and ``bounded``: see ``read_log``. The fingerprint is the same however much of the log is
     passed over, as long as the boot is in the rest. Raises RadianceError ``log_unreadable``.
     """
     text, place = read_log(path, offset, boot=boot, bounded=bounded)
     # read_log has cut out the one boot, so the text is bounded; what it counted in the whole log stands.
-    ledger = read_ledger(text, source={**source, **place, "asked": boot}, flags=flags, bounded=True)
-    return ledger, text
+    return read_text(text, {**source, **place, "asked": boot}, flags)

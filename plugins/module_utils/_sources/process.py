@@ -114,6 +114,12 @@ def _command_line(pid: int) -> bytes:
         time.sleep(0.005)
 
 
+def host_boot() -> str:
+    """What tells this start of the machine from any other; a pid and its ticks are of one start."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
 def start_ticks(pid: int) -> int | None:
     """When the process began, in clock ticks since the machine did; None when there is no such process."""
     try:

@@ -8,6 +8,7 @@ import os
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, process, unit
 
 # Programs that start the engine somewhere else, so that their command line is not the engine's.
@@ -50,6 +51,8 @@ def of_container(runtime: str, name: str, known: dict[str, t.Any]) -> Printed:
             f"is in `{runtime} logs {found.name}`, and can be read as a text (source: text).",
             code="container_absent",
         )
+    known.update(runs={"container_id": found.id, "started_at": found.started_at}, restarts=found.restarts)
+    known["restarted_by"] = runtime
     try:
         text, place = container.read_boot(found)
     except RadianceError as error:
@@ -65,11 +68,12 @@ def of_unit(name: str, scope: str, known: dict[str, t.Any]) -> Printed:
     ``systemd_unreachable``, ``command_missing`` and ``command_stuck``.
     """
     found = unit.show(name, scope)
-    known.update(name=found.name)
+    known.update(name=found.name, restarts=found.restarts, restarted_by="systemd")
     if not runs(found):
-        raise NotReadable(_no_unit(found), code="unit_inactive")
+        raise NotReadable(_no_unit(found) + _last_boot(found, scope), code="unit_inactive")
     main = _main_process(found)
     known.update(invocation=found.invocation, started_at=main.started_at if main is not None else None)
+    known["runs"] = {"invocation": found.invocation}
     try:
         text = unit.journal(found.invocation, scope)
     except RadianceError as error:
@@ -105,6 +109,12 @@ def _is_client(argv: t.Sequence[str]) -> bool:
 
 def _no_container(runtime: str, name: str) -> str:
     there = container.names(runtime)
+    if name in there:
+        return (
+            f"{runtime} had no container {name!r} when it was asked, and has one by now: its service is starting, or "
+            "starts it again and again. Read again; if it is the same, its unit's journal has the reason (source: "
+            "journald)."
+        )
     shown = ", ".join(there[:_NAMES_SHOWN]) + (", …" if len(there) > _NAMES_SHOWN else "")
     has = f"it has {len(there):,}: {shown}" if there else "it has none"
     return (
@@ -128,6 +138,17 @@ def _no_unit(found: unit.Unit) -> str:
         f"The unit {found.name} does not run: it is {state}{ended}{status}. Start it with "
         f"`systemctl {user}start {found.name}`; its last words are in `journalctl {user}--unit {found.name}`."
     )
+
+
+def _last_boot(found: unit.Unit, scope: str) -> str:
+    """Why the engine ended the boot of a unit that does not run any more, as a sentence; empty where it did not say."""
+    if not found.invocation:
+        return ""
+    try:
+        reason = read_ledger(unit.journal(found.invocation, scope), source={}, bounded=True)["reason"]
+    except RadianceError:
+        return ""
+    return f" Its last boot: {reason['text']}" if reason and reason["code"] not in ("log_empty", "no_boot") else ""
 
 
 def _empty_journal(found: unit.Unit) -> str:

@@ -11,11 +11,12 @@ import re
 import time
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SIZE_PATTERN, parse_size
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import receipt
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.drain import healthy
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import BootText, Ledger, Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase
@@ -51,8 +52,8 @@ def await_ready(
     *,
     timeout: float,
     endpoint: str | None,
-) -> tuple[Ledger, str]:
-    """Follow the boot until it listens and, with ``endpoint``, /health answers. Returns its ledger and its text.
+) -> Reading:
+    """Follow the boot until it listens and, with ``endpoint``, /health answers. Returns its reading.
 
     ``boot`` is the journal's. Raises RadianceError ``engine_refused``, ``engine_exited`` or ``never_ready`` with
     ``result={"ledger": ...}``, as soon as it is certain.
@@ -68,7 +69,7 @@ def serves(manager: Manager, found: Process, endpoint: str | None) -> bool:
     """Whether this process serves by now: /health answers 200, or without an endpoint its boot listens."""
     if endpoint is not None:
         return healthy(endpoint)[0]
-    return manager.has_printed(found) and bool(manager.ledger()["ready"])
+    return manager.has_printed(found) and bool(manager.reading().ledger["ready"])
 
 
 def _follow(
@@ -78,7 +79,7 @@ def _follow(
     phase: Phase,
     timeout: float,
     endpoint: str | None,
-) -> tuple[Ledger, str]:
+) -> Reading:
     start = told = time.monotonic()
     shown: str | None = None
     ledger: Ledger | None = None
@@ -101,16 +102,16 @@ def _follow(
             )
         waited = time.monotonic() - start
         if not lives:
-            raise _ended(manager.exit_status(boot), text.ledger(None, flags)[0], text.all(), waited)
+            raise _ended(manager.exit_status(boot), text.reading(None, flags).ledger, text.all(), waited)
         if ledger["status"] == "refused":
-            raise _refused(text.ledger(process, flags)[0], text.all())
+            raise _refused(text.reading(process, flags).ledger, text.all())
         if ledger["ready"]:
             well, answer = healthy(endpoint) if endpoint else (True, "")
             if well and process is not None:
                 phase.says = f"listening after {waited:.1f} s" + (f", {answer}" if answer else "")
-                return text.ledger(process, flags)
+                return text.reading(process, flags)
         if waited >= timeout:
-            raise _never(text.ledger(process, flags)[0], text.all(), timeout, answer)
+            raise _never(text.reading(process, flags).ledger, text.all(), timeout, answer)
         progress = load_progress(text.lines()) if new else shown
         now = time.monotonic()
         if now - told >= _TELL_EVERY or (progress != shown and now - told >= 1.0):
@@ -151,8 +152,6 @@ def _never(ledger: Ledger, text: str, timeout: float, answer: str) -> RadianceEr
     )
 
 
-def save_receipt(state: State, ledger: t.Mapping[str, t.Any], text: str) -> str:
-    """Keep the boot's text, which ends with its listening line, as ``receipts/<fingerprint>.log``; returns the path."""
-    path = f"{state.receipts}/{ledger['fingerprint']}.log"
-    _durable.replace(path, text.encode("utf-8"), 0o600)
-    return path
+def save_receipt(state: State, reading: Reading) -> str:
+    """Keep the boot's text, which ends with its listening line, and which boot it is of; returns the text's path."""
+    return receipt.save(state.receipts, reading)

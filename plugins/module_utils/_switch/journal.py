@@ -36,6 +36,7 @@ import uuid
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._records import utc_now
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import host_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
 SCHEMA = "kvfleet.radiance/switch-journal/1"
@@ -145,21 +146,15 @@ class Journal:
                     _durable.remove(entry[name])
 
 
-def boot_id() -> str:
-    """Which start of the machine this is; a monotonic clock means nothing across two of them."""
-    content = _durable.read("/proc/sys/kernel/random/boot_id")
-    return (content or b"").decode("ascii", "replace").strip()
-
-
 def instant() -> dict[str, t.Any]:
     """A moment that another process can measure from, even when the wall clock is set in between."""
-    return {"clock": time.monotonic(), "boot_id": boot_id(), "wall": time.time()}
+    return {"clock": time.monotonic(), "boot_id": host_boot(), "wall": time.time()}
 
 
 def seconds_since(moment: t.Mapping[str, t.Any] | None) -> float | None:
     """Seconds from ``moment`` (of ``instant``) to now; across a restart of the machine by the wall clock."""
     if moment is None:
         return None
-    if moment["boot_id"] == boot_id():
+    if moment["boot_id"] == host_boot():
         return round(time.monotonic() - float(moment["clock"]), 2)
     return round(max(0.0, time.time() - float(moment["wall"])), 2)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import boot_of_log
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import boot_of_log, of_process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import BootText, Ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, read_text
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import BootText
 
 
 class LogText(BootText):
@@ -47,12 +47,12 @@ class LogText(BootText):
         """Everything, a line that was cut off included."""
         return self._data.decode("utf-8", "replace")
 
-    def ledger(self, found: Process | None, flags: t.Mapping[str, str]) -> tuple[Ledger, str]:
+    def reading(self, found: Process | None, flags: t.Mapping[str, str]) -> Reading:
         """Read anew from the file, so that the place of the boot is the one that boot_ledger_info tells."""
-        source = {"kind": "file", "started_at": found.started_at if found is not None else None}
+        known: dict[str, t.Any] = {"kind": "file", **(of_process(found) if found is not None else {})}
         if self.emptied:
-            return read_ledger(self.all(), source=source, flags=flags or None, bounded=self.bounded), self.all()
-        return boot_of_log(self.path, source, flags or None, offset=self._offset, bounded=self.bounded)
+            return read_text(self.all(), known, flags, bounded=self.bounded)
+        return boot_of_log(self.path, known, flags or None, offset=self._offset, bounded=self.bounded)
 
     def close(self) -> None:
         """Close the log."""

@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
 
 # After SIGKILL only the kernel is in the way: memory to give back, a device to let go of.
 KILL_WAIT = 30.0
@@ -46,8 +47,8 @@ class BootText(abc.ABC):
         """Everything, a line that was cut off included."""
 
     @abc.abstractmethod
-    def ledger(self, found: process.Process | None, flags: t.Mapping[str, str]) -> tuple[Ledger, str]:
-        """The boot's ledger as boot_ledger_info would give it, and its text up to the listening line."""
+    def reading(self, found: process.Process | None, flags: t.Mapping[str, str]) -> Reading:
+        """The boot as boot_ledger_info would read it, up to the listening line."""
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -103,6 +104,10 @@ class Manager(abc.ABC):
         """Start; returns ``boot`` with what is known by now. Raises RadianceError ``start_failed``."""
 
     @abc.abstractmethod
+    def began(self, boot: t.Mapping[str, t.Any]) -> str:
+        """A few words on what was started."""
+
+    @abc.abstractmethod
     def boot_of(self, found: process.Process, boot: Boot | None) -> Boot:
         """The boot of a process that was started by somebody else; ``boot`` is what a journal has noted."""
 
@@ -123,8 +128,8 @@ class Manager(abc.ABC):
         """How that boot ended, in words; None where nothing tells."""
 
     @abc.abstractmethod
-    def ledger(self) -> Ledger:
-        """The ledger of the boot that runs, as boot_ledger_info reads it."""
+    def reading(self, receipts: str | None = None) -> Reading:
+        """The boot that runs, as boot_ledger_info reads it, with the folder of ``receipts`` if it is given."""
 
     @abc.abstractmethod
     def has_printed(self, found: process.Process) -> bool:

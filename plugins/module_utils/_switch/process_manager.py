@@ -19,13 +19,13 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.log_text import LogText, holds_offset
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import (
     KILL_WAIT,
     Boot,
     BootText,
-    Ledger,
     Manager,
     held_by_the_kernel,
     send,
@@ -146,6 +146,10 @@ class ProcessManager(Manager):
             os.close(output)
         return {**boot, "pid": self._child.pid, "ticks": process.start_ticks(self._child.pid) or 0}
 
+    def began(self, boot: t.Mapping[str, t.Any]) -> str:
+        """The process."""
+        return f"process {boot['pid']}"
+
     def boot_of(self, found: process.Process, boot: Boot | None) -> Boot:
         """Where in the log the text of a process can be that no journal names.
 
@@ -178,9 +182,9 @@ class ProcessManager(Manager):
         offset = int(boot["offset"]) if holds_offset(path, boot) else 0
         return LogText(path, offset, bool(boot.get("bounded", True)))
 
-    def ledger(self) -> Ledger:
+    def reading(self, receipts: str | None = None) -> Reading:
         """The last boot of the log, with the process of the pid file."""
-        return ledger_from("file", path=self.log, pid_file=self.pid_file)
+        return read_boot("file", path=self.log, pid_file=self.pid_file, receipts=receipts)
 
     def has_printed(self, found: process.Process) -> bool:
         """Whether the log was written to since that process began."""

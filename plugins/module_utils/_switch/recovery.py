@@ -127,7 +127,7 @@ def _let_be(transaction: Transaction, serving: _Serving) -> str:
     run, process = transaction.run, serving.process
     pair = referee.pair_text(referee.state_of(process.flags))
     transaction.put_back_files()
-    ledger = transaction.manager.ledger()
+    ledger = transaction.manager.reading(transaction.state.receipts).ledger
     if serving.pair == "old":
         run.restored = ledger
         transaction.rolled_back()

@@ -40,6 +40,7 @@ class Request(t.NamedTuple):
     before_drain: list[str]
     after_ready: list[str]
     state_dir: str
+    save_receipt: bool
 
     @property
     def host(self) -> str:
@@ -70,6 +71,12 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
             "files and fingerprint need expect: without it this only finishes a switch that was interrupted.",
             code="expect_unusable",
         )
+    if expect is not None and options.get("save_receipt"):
+        raise RadianceError(
+            "save_receipt changes nothing but the receipt, and expect asks for a switch, which saves that of its new "
+            "boot. Give one of the two.",
+            code="option_unusable",
+        )
     return Request(
         service=service,
         manager=_read_manager(service, options),
@@ -86,6 +93,7 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
         before_drain=list(options.get("before_drain") or []),
         after_ready=list(options.get("after_ready") or []),
         state_dir=options["state_dir"],
+        save_receipt=bool(options.get("save_receipt")),
     )
 
 

@@ -17,6 +17,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     files,
     recovery,
     referee,
+    saving,
     way_back,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
@@ -34,7 +35,10 @@ def switch(request: Request, check_mode: bool) -> Run:
     state = State(request.state_dir, request.service)
     try:
         if check_mode:
-            _preview(request, state, run)
+            if request.save_receipt:
+                saving.save_running(request, state, run, check_mode)
+            else:
+                _preview(request, state, run)
             return run
         with contextlib.ExitStack() as stack:
             with run.phase("lock") as phase:
@@ -43,7 +47,10 @@ def switch(request: Request, check_mode: bool) -> Run:
                 phase.says = f"the lock {state.lock} is ours"
             run.progress = Progress(state.progress)
             stack.callback(run.progress.close)
-            _work(request, state, run)
+            if request.save_receipt:
+                saving.save_running(request, state, run, check_mode)
+            else:
+                _work(request, state, run)
     except Exception as error:
         found = as_radiance_error(error)
         raise RadianceError(found.text, code=found.code, result=run.result()) from error
@@ -133,8 +140,10 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         if stranger is not None:
             raise RadianceError(f"{stranger}. Nothing was changed.", code="foreign_process")
         process = manager.current()
-        ledger = manager.ledger() if process is not None else None
+        reading = manager.reading(state.receipts) if process is not None else None
+        ledger = reading.ledger if reading is not None else None
         run.before = run.ledger = ledger
+        run.warnings += reading.notes if reading is not None else []
         _check_fingerprint(request, run, ledger)
         changes = files.compare(request.files)
         run.diff = files.diffs(changes)

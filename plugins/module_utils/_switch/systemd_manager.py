@@ -18,16 +18,15 @@ import time
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container as containers
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, read_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import (
     KILL_WAIT,
     Boot,
     BootText,
-    Ledger,
     Manager,
     held_by_the_kernel,
     send,
@@ -162,6 +161,10 @@ class SystemdManager(Manager):
         ticks = process.start_ticks(state.main_pid) if state.main_pid else None
         return {**boot, "invocation": state.invocation, "pid": state.main_pid if ticks else None, "ticks": ticks}
 
+    def began(self, boot: t.Mapping[str, t.Any]) -> str:
+        """The unit: the engine's own process is known when its container has one."""
+        return f"{self.unit} in invocation {boot['invocation']}"
+
     @staticmethod
     def _is(boot: t.Mapping[str, t.Any], state: units.Unit) -> bool:
         """Whether the unit is in the invocation of that boot."""
@@ -205,10 +208,10 @@ class SystemdManager(Manager):
         state = self._state()
         return state.exit_status or None if self._is(boot, state) else None
 
-    def ledger(self) -> Ledger:
+    def reading(self, receipts: str | None = None) -> Reading:
         """The boot that runs, by the runtime's log or by the unit's journal."""
         name = self.unit if self.source == "journald" else self.name
-        return ledger_from(self.source, name=name, scope=self.scope)
+        return read_boot(self.source, name=name, scope=self.scope, receipts=receipts)
 
     def has_printed(self, found: process.Process) -> bool:
         """Always: container and invocation bound the text."""
@@ -283,26 +286,28 @@ class _JournalText(BootText):
         """The journal has whole lines only."""
         return self._text
 
-    def ledger(self, found: process.Process | None, flags: t.Mapping[str, str]) -> tuple[Ledger, str]:
+    def reading(self, found: process.Process | None, flags: t.Mapping[str, str]) -> Reading:
         """By the declared source where that has the boot; it has lost the container of a boot that ended."""
-        source = {
+        known = {
             "kind": "journald",
             "name": self._manager.unit,
             "invocation": self._manager.invocation_of(self._boot),
             "started_at": found.started_at if found is not None else None,
         }
-        ledger = read_ledger(self._text, source=source, flags=flags or None, bounded=True)
-        if found is not None and ledger["ready"]:
-            # The runtime may write its own log a moment later than the journal has the line.
-            told: list[Ledger] = []
+        reading = read_text(self._text, known, flags)
+        if found is None or not reading.ledger["ready"]:
+            return reading
+        # The runtime may write its own log a moment later than the journal has the line.
+        told: list[Reading] = []
 
-            def ready() -> bool:
-                told[:] = [self._manager.ledger()]
-                return bool(told[0]["ready"])
+        def ready() -> bool:
+            told[:] = [self._manager.reading()]
+            return bool(told[0].ledger["ready"])
 
-            if wait_until(ready, _SAME_LINE, _POLL):
-                ledger = told[0]
-        return ledger, self._text
+        if wait_until(ready, _SAME_LINE, _POLL):
+            return told[0]
+        # The runtime cannot read its log: the boot is still that of its container, which is how its receipt is found.
+        return read_text(self._text, {**told[0].known, "kind": "journald", "name": self._manager.unit}, flags)
 
     def close(self) -> None:
         """Nothing is held."""

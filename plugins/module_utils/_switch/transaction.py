@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, referee, release
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, instant, seconds_since
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
@@ -36,7 +37,7 @@ class Transaction:
         self.manager = manager_of(data["manager"])
         self.old: dict[str, t.Any] | None = data["old"]
         self.expect: dict[str, t.Any] = data["expect"]
-        self._text = ""
+        self._reading: Reading | None = None
 
     # Forward
 
@@ -118,14 +119,15 @@ class Transaction:
             self.run.acted(self.manager.start_argv)
             boot = self.manager.start(boot)
             self.run.changed = True
-            phase.says = f"process {boot['pid']}"
+            phase.says = self.manager.began(boot)
         self.journal.enter("ready", boot=boot)
 
     def ready(self) -> None:
         """Follow the new boot until it serves."""
         with self.run.phase("ready") as phase:
             try:
-                self.run.ledger, self._text = self._follow(phase)
+                self._reading = self._follow(phase)
+                self.run.ledger = self._reading.ledger
             except RadianceError as error:
                 self.run.ledger = error.result.get("ledger")
                 if error.code != "never_ready":
@@ -155,8 +157,8 @@ class Transaction:
         """Save the boot's text before request lines rotate it away."""
         self.journal.enter("receipt")
         with self.run.phase("receipt") as phase:
-            ledger = t.cast("dict[str, t.Any]", self.run.ledger)
-            self.run.receipt = phase.says = boots.save_receipt(self.state, ledger, self._text)
+            reading = t.cast("Reading", self._reading)
+            self.run.receipt = phase.says = boots.save_receipt(self.state, reading)
             boot = self.journal.data["boot"]
             if not self.manager.lives(boot):
                 raise RadianceError(
@@ -244,9 +246,10 @@ class Transaction:
     def _ready_again(self) -> None:
         with self.run.phase("ready") as phase:
             # It has to serve; nobody judges its numbers.
-            self.run.restored, text = self._follow(phase)
+            reading = self._follow(phase)
+            self.run.restored = reading.ledger
         try:
-            boots.save_receipt(self.state, self.run.restored, text)
+            boots.save_receipt(self.state, reading)
         except OSError as error:
             self.run.warnings.append(f"The receipt of the old pair's new boot could not be saved ({error.strerror}).")
 
@@ -282,7 +285,7 @@ class Transaction:
 
     # Shared
 
-    def _follow(self, phase: Phase) -> tuple[dict[str, t.Any], str]:
+    def _follow(self, phase: Phase) -> Reading:
         found = boots.await_ready(
             self.manager,
             self.journal.data["boot"],

@@ -214,3 +214,54 @@ def test_a_journal_that_may_not_be_read(put_program: PutProgram, tmp_path: pathl
     unit(put_program, tmp_path, journal="echo 'No journal files were opened' >&2; exit 1")
     ledger = ledger_from("journald", name="flashnext")
     assert (ledger["status"], ledger["reason"]["code"]) == ("absent", "journal_unreadable")
+
+
+REFUSED = "E unknown option '--expert-vs-cache-ratio'"
+
+
+@pytest.mark.parametrize(("restarts", "said"), [(0, ""), (1, " once."), (1234, " 1,234 times: it loops.")])
+def test_a_boot_that_does_not_listen_says_how_often_it_was_tried(
+    put_program: PutProgram, tmp_path: pathlib.Path, restarts: int, said: str
+) -> None:
+    told = json.loads(RUNNING.read_text())
+    told[0]["RestartCount"] = restarts
+    (tmp_path / "told.json").write_text(json.dumps(told))
+    podman(put_program, tmp_path / "told.json", f'echo "{REFUSED}"')
+    unit(put_program, tmp_path, journal=f'echo "{REFUSED}"', NRestarts=restarts)
+    for source, by in (("podman", "podman"), ("journald", "systemd")):
+        reason = ledger_from(source, name="flashnext")["reason"]
+        assert reason["code"] == "unknown_option"
+        assert reason["text"].endswith(f" {by} has restarted it{said}" if said else "with 1.3).")
+
+
+def test_a_good_boot_says_nothing_of_its_restarts(put_program: PutProgram, tmp_path: pathlib.Path) -> None:
+    unit(put_program, tmp_path, NRestarts=7)
+    assert ledger_from("journald", name="flashnext")["reason"] is None
+
+
+def test_a_unit_between_two_boots_of_a_loop_tells_why_the_last_one_ended(
+    put_program: PutProgram, tmp_path: pathlib.Path
+) -> None:
+    unit(
+        put_program,
+        tmp_path,
+        journal=f'echo "{REFUSED}"',
+        ActiveState="activating",
+        SubState="auto-restart",
+        Result="exit-code",
+        NRestarts=12,
+    )
+    reason = ledger_from("journald", name="flashnext")["reason"]
+    assert reason["code"] == "unit_inactive"
+    assert "Its last boot: This engine does not know the option '--expert-vs-cache-ratio'" in reason["text"]
+    assert reason["text"].endswith("systemd has restarted it 12 times: it loops.")
+
+
+def test_a_container_that_has_come_up_meanwhile(put_program: PutProgram) -> None:
+    put_program("podman", f"[ $1 = ps ] && echo flashnext && exit; echo '{NONE} flashnext' >&2; exit 125")
+    assert "has one by now" in ledger_from("podman", name="flashnext")["reason"]["text"]
+
+
+def test_a_log_that_was_removed_points_to_the_receipt(put_program: PutProgram) -> None:
+    podman(put_program, RUNNING, "echo 'Error: initial journal cursor' >&2; exit 125")
+    assert "read the boot's receipt" in ledger_from("podman", name="flashnext")["reason"]["text"]

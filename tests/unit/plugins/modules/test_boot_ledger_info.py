@@ -8,11 +8,14 @@ import http.server
 import json
 import os
 import pathlib
+import platform
 import threading
 import typing as t
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import receipt
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 from ansible_collections.kvfleet.radiance.plugins.modules import boot_ledger_info
 
 LOGS = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "logs"
@@ -193,3 +196,40 @@ def test_nothing_is_asked_where_nothing_listens(run: Run) -> None:
     result = run(source="text", text=text, endpoint="http://127.0.0.1:1", require="any")
     assert result["ledger"]["reason"]["code"] == "cannot_bind"
     assert "http://127.0.0.1:1 did not" not in json.dumps(result)
+
+
+def test_a_receipt_stands_in_with_a_warning(run: Run, put_program: PutProgram, tmp_path: pathlib.Path) -> None:
+    told = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "containers" / "podman-4.3.1-running.json"
+    script = "case $1 in container) cat {told} ;; --log-level=error) {log} ;; esac"
+    put_program("podman", script.format(told=told, log=f"cat {HEALTHY}"))
+    whole = run(name="flashnext", receipts=str(tmp_path))
+    receipt.save(str(tmp_path), read_boot("podman", name="flashnext"))
+    put_program("podman", script.format(told=told, log="exit 125"))
+    assert run(name="flashnext")["code"] == "log_unreadable"
+    for check_mode in (False, True):
+        found = run(name="flashnext", receipts=str(tmp_path), _ansible_check_mode=check_mode)
+        assert found["ledger"]["source"]["kind"] == "receipt"
+        assert (found["ledger"]["fingerprint"], found["changed"]) == (whole["ledger"]["fingerprint"], False)
+        assert f"its ledger is that of its receipt {tmp_path}" in json.dumps(found["warnings"])
+
+
+def test_the_log_comes_without_names(run: Run, tmp_path: pathlib.Path) -> None:
+    host, user = platform.node(), "zaphod"
+    told = f"I plugin /home/{user}/x.so of {host} and my-fleet, {KEY}\n"
+    (tmp_path / "log").write_text(HEALTHY.read_text().replace("I chunk geometry", told + "I chunk geometry"))
+    result = run(source="file", path=str(tmp_path / "log"), with_log=True, hide=["my-fleet"], api_key=KEY)
+    assert "I plugin <path-1> of <name-1> and <name-2>, <key-1>" in result["log"].splitlines()
+    again = run(source="text", text=result["log"])["ledger"]
+    for key in ("status", "pair", "budget", "settled", "slab", "kv", "capacity"):
+        assert again[key] == result["ledger"][key]
+
+
+def test_the_log_of_a_refused_boot_comes_with_the_failure(run: Run) -> None:
+    result = run(source="text", text="E unknown option '--x'\nusage: /usr/bin/radiance\n", with_log=True)
+    assert (result["failed"], result["code"]) == (True, "unknown_option")
+    assert result["log"] == "E unknown option '--x'\nusage: <path-1>\n"
+
+
+def test_there_is_no_log_where_there_is_no_boot_or_nobody_asked(run: Run) -> None:
+    assert run(source="text", text="hello\n", with_log=True, require="any")["log"] is None
+    assert "log" not in run(source="file", path=str(HEALTHY))

@@ -1,0 +1,161 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Receipts: what a boot printed up to its listening line, and beside it which boot that was.
+
+``<fingerprint>.log`` is the text, ``<fingerprint>.json`` its identity. The identity is written last, and has a digest
+of both: a receipt without one, or with one that does not fit, does not count. A receipt stands in for a log that has
+lost the boot which runs, and for no other boot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import LONGEST_BOOT
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, read_text
+
+SCHEMA = "kvfleet.radiance/receipt/1"
+
+_SOURCE = (
+    "name",
+    "log_driver",
+    "container_id",
+    "image",
+    "image_digest",
+    "started_at",
+    "boots_seen",
+    "boot",
+    "invocation",
+    "inode",
+    "offset",
+)
+_KEYS = ("schema", "fingerprint", "source", "runs", "flags", "digest")
+_LONGEST_IDENTITY = 1024 * 1024
+_NAMED = 3
+
+
+class Found(t.NamedTuple):
+    """``reading`` and its ``path`` are None where no receipt is of the boot asked for. ``notes``: what was not used."""
+
+    path: str | None
+    reading: Reading | None
+    notes: list[str]
+
+
+class _Unusable(Exception):
+    """Why a receipt does not count, as a clause."""
+
+
+def save(folder: str, reading: Reading) -> str:
+    """Keep the boot's text and its identity; returns the path of the text. Raises OSError.
+
+    Where nothing tells which boot it is, or the text alone does not give the same ledger again, only the text is kept.
+    """
+    path = path_of(folder, reading.ledger)
+    text = reading.text.encode("utf-8")
+    _durable.replace(path, text, 0o600)
+    if is_whole(reading):
+        kept: dict[str, t.Any] = {
+            "schema": SCHEMA,
+            "fingerprint": reading.ledger["fingerprint"],
+            "source": {key: reading.known.get(key) for key in _SOURCE},
+            "runs": reading.known["runs"],
+            "flags": reading.ledger["flags"],
+        }
+        kept["digest"] = _digest(kept, text)
+        _durable.replace(_identity_of(path), json.dumps(kept, sort_keys=True).encode("ascii") + b"\n", 0o600)
+    return path
+
+
+def path_of(folder: str, ledger: t.Mapping[str, t.Any]) -> str:
+    """Where the receipt of a ledger is, or would be."""
+    return os.path.join(folder, f"{ledger['fingerprint']}.log")
+
+
+def is_whole(reading: Reading) -> bool:
+    """Whether this is a boot that came to listen, that runs, and that can be read again from its text alone."""
+    if not reading.ledger["ready"] or not reading.known.get("runs"):
+        return False
+    again = read_text(reading.text, reading.known, reading.ledger["flags"]).ledger
+    return bool(again["fingerprint"] == reading.ledger["fingerprint"] and "device_inventory" not in again["missing"])
+
+
+def find(folder: str, reading: Reading) -> Found:
+    """The receipt of the boot that runs, which is what ``reading.known`` says, however little of it could be read."""
+    runs, flags = reading.known.get("runs"), reading.ledger["flags"]
+    notes: list[str] = []
+    if not runs:
+        return Found(None, None, notes)
+    try:
+        names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    except FileNotFoundError:
+        return Found(None, None, notes)
+    except OSError as error:
+        return Found(None, None, [f"The receipts in {folder} cannot be read ({error.strerror})."])
+    for name in names:
+        path = os.path.join(folder, name[:-5] + ".log")
+        if name.endswith(".json"):
+            try:
+                kept = _identity(os.path.join(folder, name))
+                if kept["runs"] == runs:
+                    return Found(path, _read(path, kept, flags), notes)
+            except _Unusable as error:
+                notes.append(f"The receipt {path} is not used: {error}.")
+    bare = [name for name in names if name.endswith(".log") and f"{name[:-4]}.json" not in names]
+    if bare and (reading.ledger["status"] == "absent" or "device_inventory" in reading.ledger["missing"]):
+        shown = ", ".join(bare[:_NAMED]) + (", …" if len(bare) > _NAMED else "")
+        notes.append(f"Nothing tells which boot a receipt without its .json is of: {shown} in {folder}.")
+    return Found(None, None, notes)
+
+
+def _read(path: str, kept: t.Mapping[str, t.Any], flags: t.Mapping[str, str]) -> Reading:
+    text = _content(path, LONGEST_BOOT * 4)
+    if kept["digest"] != _digest({key: kept[key] for key in _KEYS if key != "digest"}, text):
+        raise _Unusable("its text or its identity was changed after it was saved, or is not whole")
+    if flags and flags != kept["flags"]:
+        raise _Unusable("what runs has another command line than its boot had")
+    known = {**kept["source"], "kind": "receipt", "runs": kept["runs"]}
+    return read_text(text.decode("utf-8", "replace"), known, kept["flags"])
+
+
+def _identity_of(path: str) -> str:
+    return path[: -len(".log")] + ".json"
+
+
+def _identity(path: str) -> dict[str, t.Any]:
+    """The identity in a file. Raises _Unusable."""
+    try:
+        kept = json.loads(_content(path, _LONGEST_IDENTITY))
+    except ValueError as error:
+        raise _Unusable(f"its identity {path} is not whole") from error
+    if (
+        not isinstance(kept, dict)
+        or sorted(kept) != sorted(_KEYS)
+        or kept["schema"] != SCHEMA
+        or not all(isinstance(kept[key], dict) for key in ("source", "runs", "flags"))
+        or sorted(kept["source"]) != sorted(_SOURCE)
+        or not os.path.basename(path) == f"{kept['fingerprint']}.json"
+    ):
+        raise _Unusable(f"its identity {path} is of another shape, or of another receipt")
+    return kept
+
+
+def _content(path: str, limit: int) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            content = file.read(limit + 1)
+    except OSError as error:
+        raise _Unusable(f"{path} cannot be read ({error.strerror})") from error
+    if len(content) > limit:
+        raise _Unusable(f"{path} is larger than a receipt can be")
+    return content
+
+
+def _digest(kept: t.Mapping[str, t.Any], text: bytes) -> str:
+    identity = json.dumps(kept, sort_keys=True).encode("ascii")
+    return hashlib.sha256(identity + b"\n" + text).hexdigest()
