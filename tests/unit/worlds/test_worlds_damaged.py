@@ -29,7 +29,7 @@ from world_damage import FIGURES, SHAPES, damaged
 from world_logs import NOTHING, Mib, Printed, boot_of, told, truth, wrong
 
 CORPUS = 48
-EXAMPLES = settings(max_examples=int(os.environ.get("DAMAGES", "800")), derandomize=True, deadline=None)
+EXAMPLES = settings(max_examples=int(os.environ.get("DAMAGES", "500")), derandomize=True, deadline=None)
 
 MAY_BE_UNTOLD = {
     ("lent", "slots"),  # not every boot lends

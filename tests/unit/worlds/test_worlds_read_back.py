@@ -12,7 +12,7 @@ from engine import fault_names
 from engine.random_worlds import random_world
 from world_logs import boot_in, boot_of, told, truth, wrong
 
-_SAMPLE = 400
+_SAMPLE = 300
 _A_TEST = 50
 WORLDS = int(os.environ.get("WORLDS", _SAMPLE))
 
@@ -21,9 +21,11 @@ WORLDS = int(os.environ.get("WORLDS", _SAMPLE))
 def test_every_figure_of_a_boot_is_the_engines_own(first: int) -> None:
     for seed in range(first, min(first + _A_TEST, WORLDS)):
         boot = boot_of(seed)
-        assert boot.how == "up", seed
         for flags in (boot.flags, None):
             found = read_ledger(boot.text, source={}, flags=flags)
+            if boot.how == "refused":  # about one in a thousand: what was varied left the card no room
+                assert (found["status"], found["reason"]["code"]) == ("refused", "vram_short"), seed
+                continue
             assert (found["status"], found["reason"], found["missing"]) == ("complete", None, []), seed
             assert found["essential"] and all(check["holds"] for check in found["checks"]), seed
             assert wrong(truth(boot.machine, flags is not None), told(found)) == {}, seed
