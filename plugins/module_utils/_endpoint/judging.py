@@ -222,7 +222,10 @@ def queued(said: t.Sequence[Said]) -> list[Finding]:
 
 def _together(said: t.Sequence[Said]) -> tuple[int, tuple[float, float] | None]:
     spans = [(one.heard.first_at, one.heard.last_at) for one in said]
-    return most_at_once((first, last) for first, last in spans if first is not None and last is not None)
+    known = [(first, last) for first, last in spans if first is not None and last is not None]
+    most, stretch = most_at_once(known)
+    # One whose tokens all arrived in the same moment overlaps no other, yet it held the pool.
+    return max(most, min(1, len(known))), stretch
 
 
 def _pool_too_small(plan: Plan, overlap: int, witness: Witness) -> list[Finding]:

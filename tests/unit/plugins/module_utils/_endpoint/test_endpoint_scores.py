@@ -334,6 +334,10 @@ def test_the_first_ends_before_the_last_begins() -> None:
     assert "more than 600 generate_tokens would keep them together" in found["says"]
 
 
+def test_one_whose_tokens_came_in_one_moment_held_the_pool_alone() -> None:
+    assert verdict(answer(160, 160), answer(220, 220), answer(290, 290))["overlap"] == 1
+
+
 def test_a_sequence_that_stopped_early_is_named() -> None:
     found = verdict(answer(160, 280, made=212), answer(220, 301), answer(290, 303))
     assert "one stopped after 212 of 600 tokens" in found["says"]
