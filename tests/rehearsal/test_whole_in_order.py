@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 
 from rehearsals import Checkout
 
@@ -99,6 +100,26 @@ def test_check_mode_after_it_has_nothing_to_show(used: Checkout) -> None:
     run = used.rehearse("--check", "--diff")
     assert run.code == 0, run.text
     assert "+VRAM_WEIGHTS_MIB" not in run.text
+    assert used.files() == before
+
+
+def test_the_log_for_a_report_has_the_figures_and_nothing_of_this_machine(used: Checkout) -> None:
+    collect = ("--play", "collect", "-e", f"log_dir={used.state}")
+    run = used.rehearse(*collect, "--check")
+    assert run.code == 0, run.text
+    assert "would write" in run.text
+    assert not list(used.state.glob("*.boot.log"))
+    before = used.files()
+    run = used.rehearse(*collect)
+    assert run.code == 0, run.text
+    assert "ledger complete" in run.text
+    text = used.one("rehearsal-flashnext.boot.log").read_text()
+    assert text.splitlines()[-1].startswith("I server: listening on http://127.0.0.1:")
+    settled = [line for line in text.splitlines() if "settled at" in line]
+    assert len(settled) == 2
+    assert set(settled) <= set(used.log().splitlines())
+    for private in (str(used.path), "flashnext", platform.node()):
+        assert private not in text
     assert used.files() == before
 
 
