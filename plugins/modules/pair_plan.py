@@ -272,7 +272,8 @@ plan:
       type: dict
       sample: {mib: 30969.05, plus_minus_mib: 5.125, card: 0, settled_free_mib: 2058.24, floor_mib: 209.19,
                pair_sum_mib: 29120.0, reserve_mib: 0, reserve_reason: null,
-               lines: ["card 0 settled at 2.01 GiB free against 209.19 MiB"], takeable_mib: 1843.925, left_mib: 0.925,
+               lines: ["card 0 settled at 2.01 GiB free against 209.19 MiB"], withdrawn_mib: 0.0,
+               takeable_mib: 1843.925, left_mib: 0.925,
                says: "Free is not spare: card 0 settled with 2,058.24 MiB free",
                cross_check: {name: static region and late allocations, claimable_mib: 1976.32, pools_mib: 29120.0,
                              difference_mib: 127.27, plus_minus_mib: 10.245, static_region_mib: 113.19, late_mib: 14.08,

@@ -65,9 +65,11 @@ def ceiling_words(plan: t.Mapping[str, t.Any]) -> list[str]:
     ceiling = plan.get("ceiling")
     if not ceiling:
         return []
+    withdrawn = ceiling.get("withdrawn_mib")
+    less = f"− {withdrawn:,.2f} of withdrawn checkpoint slots " if withdrawn else ""
     lines = [
         f"{ceiling['mib']:,.2f} MiB ± {ceiling['plus_minus_mib']:,.2f} a card = {ceiling['settled_free_mib']:,.2f} "
-        f"settled free − {ceiling['floor_mib']:,.2f} floor + {_number(ceiling['pair_sum_mib'])} pair "
+        f"settled free {less}− {ceiling['floor_mib']:,.2f} floor + {_number(ceiling['pair_sum_mib'])} pair "
         f"(card {ceiling['card']})"
     ]
     if ceiling.get("reserve_mib"):

@@ -3,7 +3,8 @@
 """The ceiling: the largest pair sum that a card can take, from that boot's own settled lines.
 
 ``ceiling = settled free - floor + current pair sum``, a card each. Nothing else bounds it: what a management tool
-shows as free is neither this nor spare.
+shows as free is neither this nor spare. Checkpoint slots that a boot withdrew to keep its headroom are free in its
+settled line and no longer once they are backed again, so they are taken off.
 
 Private to the collection: it may change in any release.
 """
@@ -28,6 +29,7 @@ class CardCeiling(t.NamedTuple):
     floor: Size
     static_region: bool
     line: str
+    withdrawn_mib: float = 0.0
 
     @property
     def low_mib(self) -> float:
@@ -72,6 +74,7 @@ class Ceiling(t.NamedTuple):
             "settled_free_mib": rounded(binding.free.mib),
             "floor_mib": rounded(binding.floor.mib),
             "pair_sum_mib": rounded(self.pair_sum_mib),
+            "withdrawn_mib": rounded(binding.withdrawn_mib),
             "reserve_mib": self.reserve_mib,
             "reserve_reason": self.reserve_reason,
             "lines": [binding.line, *others],
@@ -93,18 +96,30 @@ def read_ceiling(ledger: Ledger, weights: Size, kv: Size, *, reserve_mib: int, r
         )
     pair_sum = weights.mib + kv.mib
     pair_rounding = weights.plus_minus_mib + kv.plus_minus_mib
+    withdrawn, withdrawn_rounding = _withdrawn_mib(ledger)
     cards = []
     for row in settled:
         free, floor = size_from_dict(row["free"]), size_from_dict(row["floor"])
         cards.append(
             CardCeiling(
                 card=int(row["card"]),
-                mib=rounded(free.mib - floor.mib + pair_sum),
-                plus_minus_mib=rounded(free.plus_minus_mib + floor.plus_minus_mib + pair_rounding),
+                mib=rounded(free.mib - withdrawn - floor.mib + pair_sum),
+                plus_minus_mib=rounded(free.plus_minus_mib + floor.plus_minus_mib + pair_rounding + withdrawn_rounding),
                 free=free,
                 floor=floor,
                 static_region=row.get("static_region") is not None,
                 line=str(row["line"]),
+                withdrawn_mib=withdrawn,
             )
         )
     return Ceiling(tuple(cards), pair_sum, reserve_mib, reserve_reason)
+
+
+def _withdrawn_mib(ledger: Ledger) -> tuple[float, float]:
+    """What this boot freed by withdrawing checkpoint slots, a card, and its rounding."""
+    printed = (ledger.get("kv") or {}).get("checkpoints") or {}
+    slots, backed, each = printed.get("slots"), printed.get("backed"), printed.get("each")
+    if slots is None or backed is None or each is None or backed >= slots:
+        return 0.0, 0.0
+    size = size_from_dict(each)
+    return (slots - backed) * size.mib, (slots - backed) * size.plus_minus_mib

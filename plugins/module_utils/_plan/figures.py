@@ -51,7 +51,7 @@ def kv_figures(
             # States and checkpoints do not depend on the dtype: the boot's own are the better evidence.
             base = base._replace(states=_from_ledger(ledger, running, pool, dimensions).states, stride_bytes=0.0)
     if base is not None:
-        base = _with_checkpoints(base, ledger, deployed, kv_model.checkpoint_mib is not None, warnings)
+        base = _with_checkpoints(base, ledger, deployed, kv_model.checkpoint_mib is not None, warnings, pool)
     return _with_model(base, kv_model, ledger, wanted), warnings
 
 
@@ -80,7 +80,8 @@ def _from_ledger(ledger: Ledger, running: Shape, pool: Size, exact: t.Sequence[A
     stateful = [group for group in printed if group.get("page") is None]
     page_of: dict[str, int] = {}
     if paged:
-        found = printed_kv.pages(paged, printed_kv.fixed_costs(ledger, stateful, len(paged)), pool)
+        in_pool = printed_kv.checkpoints_in_pool(ledger, printed, pool)
+        found = printed_kv.pages(paged, printed_kv.fixed_costs(ledger, stateful, len(paged), in_pool), pool)
         page_of = {str(group["name"]): page for group, page in zip(paged, found)}
     lines = []
     for group in printed:
@@ -121,7 +122,7 @@ def _from_architecture(groups: t.Sequence[ArchitectureGroup], line: str) -> Figu
 
 
 def _with_checkpoints(
-    base: Figures, ledger: Ledger, deployed: str | None, stated: bool, warnings: list[str]
+    base: Figures, ledger: Ledger, deployed: str | None, stated: bool, warnings: list[str], pool: Size
 ) -> Figures:
     """Checkpoint slots and stride: printed ones first; none where a release from 1.1 keeps them in host memory.
 
@@ -136,6 +137,17 @@ def _with_checkpoints(
             warnings.append(
                 f"Engine {version} keeps checkpoints in pinned host memory and the boot does not say otherwise: "
                 "the contract counts 0 MiB for them."
+            )
+        return none
+    if (
+        not silent
+        and deployed is None
+        and printed_kv.checkpoints_in_pool(ledger, _printed_groups(ledger), pool) is False
+    ):
+        if not stated:
+            warnings.append(
+                "The blocks of this boot leave no room in the pool for the checkpoints that it prints: they are in "
+                "host memory, and the contract counts 0 MiB for them."
             )
         return none
     if not silent:

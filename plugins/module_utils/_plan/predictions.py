@@ -122,16 +122,20 @@ def _moved_mib(s: Situation, pair_sum_mib: float) -> tuple[float, float, float, 
 
 def _free(s: Situation, pair_sum_mib: float) -> t.Iterator[Json]:
     moved, rounding, shape, says = _moved_mib(s, pair_sum_mib)
+    staging, staging_rounding = _prefill_staging(s)
     for card in s.ceiling.cards:
-        middle = card.free.mib - moved
-        wide = card.free.plus_minus_mib + rounding + shape
+        middle = card.free.mib - card.withdrawn_mib - moved + staging
+        wide = card.free.plus_minus_mib + rounding + shape + staging_rounding
+        because = f"{card.free.text} free now {says}"
+        again = 0.0
+        if card.withdrawn_mib:
+            because += f", less {mib(card.withdrawn_mib)} that withdrawn checkpoint slots gave back"
+            # Under its floor a card may have to withdraw them again.
+            again = card.withdrawn_mib if middle - wide < card.floor.high_mib else 0.0
+        if staging:
+            because += f", and {mib(staging)} of prefill staging that a stated slab is not charged"
         yield _prediction(
-            "settled_free_mib",
-            middle - wide,
-            middle + wide,
-            "MiB",
-            f"{card.free.text} free now {says}; {card.line}",
-            card=card.card,
+            "settled_free_mib", middle - wide, middle + wide + again, "MiB", f"{because}; {card.line}", card=card.card
         )
     budget = s.ledger.get("budget") or {}
     printed = (budget.get("rows") or {}).get("unclaimed")
@@ -141,6 +145,16 @@ def _free(s: Situation, pair_sum_mib: float) -> t.Iterator[Json]:
         wide = size.plus_minus_mib + rounding + shape
         middle = size.mib - moved
         yield _prediction("unclaimed_mib", middle - wide, middle + wide, "MiB", f"unclaimed {size.text} now {says}")
+
+
+def _prefill_staging(s: Situation) -> tuple[float, float]:
+    """The prefill staging of a slab that this boot derived, and its rounding; the planned one is stated."""
+    budget = s.ledger.get("budget") or {}
+    printed = (budget.get("rows") or {}).get("prefill_staging")
+    if printed is None or budget.get("weights") != "derived":
+        return 0.0, 0.0
+    size = size_from_dict(printed)
+    return size.mib, size.plus_minus_mib
 
 
 def _slots(s: Situation, weights_mib: float) -> t.Iterator[Json]:

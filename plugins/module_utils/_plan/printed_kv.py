@@ -82,15 +82,41 @@ def stride(each: Size) -> int:
     return printed_bytes(each).largest_multiple(*((_GRANULE,) if each.high_mib * MIB >= _GRANULE else ()), _PAGE)
 
 
-def fixed_costs(ledger: Ledger, states: t.Sequence[Group], paged: int) -> Range:
+def fixed_costs(ledger: Ledger, states: t.Sequence[Group], paged: int, in_pool: bool | None) -> Range:
     """What a pool spends on states, checkpoints and alignment, at least and at most."""
     low = high = 0
     for group in states:
         one = printed_bytes(size_from_dict(group["state"]))
         low, high = low + one.low * int(group["slots"]), high + one.high * int(group["slots"]) + _PAGE
-    printed = (ledger.get("kv") or {}).get("checkpoints") or {}
-    if printed.get("slots") and printed.get("each"):
-        each, slots = printed_bytes(size_from_dict(printed["each"])), int(printed["slots"])
+    slots, each = _checkpoints(ledger)
+    if in_pool is not False and slots:
         # Aligning the first may cost as much as one more.
-        low, high = low + slots * each.low, high + (slots + 1) * each.high
+        low, high = low + (slots * each.low if in_pool else 0), high + (slots + 1) * each.high
     return Range(low, high + paged * _PAGE)
+
+
+def checkpoints_in_pool(ledger: Ledger, groups: t.Sequence[Group], pool: Size) -> bool | None:
+    """Whether the pool pays for the printed checkpoints, by what its states and blocks leave of it; None if unclear.
+
+    A release that keeps them in pinned host memory prints their slots and sizes all the same.
+    """
+    slots, each = _checkpoints(ledger)
+    paged = [group for group in groups if group.get("page") is not None]
+    if not slots or not paged or any(not group.get("blocks") for group in paged):
+        return None
+    states = fixed_costs(ledger, [group for group in groups if group.get("page") is None], len(paged), False)
+    pages = [printed_bytes(size_from_dict(group["page"])) for group in paged]
+    blocks = int(paged[0]["blocks"])
+    given = printed_bytes(pool)
+    most = given.high - states.low - sum(page.low for page in pages) * blocks
+    least = given.low - states.high - sum(page.high for page in pages) * (blocks + 1)
+    if most < slots * each.low:
+        return False
+    return True if least > 0 else None
+
+
+def _checkpoints(ledger: Ledger) -> tuple[int, Range]:
+    printed = (ledger.get("kv") or {}).get("checkpoints") or {}
+    if not printed.get("slots") or not printed.get("each"):
+        return 0, Range(0, 0)
+    return int(printed["slots"]), printed_bytes(size_from_dict(printed["each"]))

@@ -17,6 +17,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.referee import judge
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import ARMS
 from engine.random_worlds import random_world
+from engine.world import World
 from engine.world_files import named
 from rehearsal_ledgers import ledger_of, with_pair_and_shape
 
@@ -39,14 +40,30 @@ def requests(seed: int) -> list[dict[str, Any]]:
     return chance.sample(asked, 2)
 
 
+def booted(seed: int) -> tuple[World, str]:
+    """A random world, of one of three generations of the engine, and flags that state both pools, one, or none."""
+    world = random_world(seed)
+    world.release = ("1.0.5", "1.0.13", "1.2.4")[seed % 3]
+    words = world.flags.split()
+    left_out = (["--vram-weights-mib"], ["--vram-kv-mib"], ["--vram-weights-mib", "--vram-kv-mib"], [], [])[seed % 5]
+    for flag in left_out:
+        at = words.index(flag)
+        del words[at : at + 2]
+    return world, " ".join(words)
+
+
 def test_plans_of_random_worlds_boot_and_their_predictions_hold() -> None:
     said: collections.Counter[str] = collections.Counter()
     refused: collections.Counter[str] = collections.Counter()
     killed = []
+    tried = 0
     for seed in range(WORLDS):
-        world = random_world(seed)
-        before = ledger_of(world, world.flags)
-        assert before["status"] == "complete", (seed, before["reason"])
+        world, flags = booted(seed)
+        before = ledger_of(world, flags)
+        if before["status"] != "complete":
+            # A pool that the engine derives does not always fit its fixed costs.
+            continue
+        tried += 1
         for request in requests(seed):
             try:
                 plan = make_plan(before, request, alternatives=False)
@@ -55,7 +72,7 @@ def test_plans_of_random_worlds_boot_and_their_predictions_hold() -> None:
                 continue
             if not plan["restart"]:
                 continue
-            after = ledger_of(world, with_pair_and_shape(world.flags, plan["to"]))
+            after = ledger_of(world, with_pair_and_shape(flags, plan["to"]))
             assert after["status"] == "complete", (seed, request, plan["to"], after["reason"])
             found = judge({"to": plan["to"], "predictions": plan["predictions"]}, after)
             assert [item["says"] for item in found if not item["holds"]] == [], (seed, request)
@@ -63,7 +80,7 @@ def test_plans_of_random_worlds_boot_and_their_predictions_hold() -> None:
                 said[verdict["verdict"]] += 1
                 if verdict["verdict"] == "killed":
                     killed.append((seed, request, prediction["quantity"], prediction["rank"], verdict["says"]))
-    assert said["held"] > 1000 and not said["open"] and not said["void"]
+    assert tried > 0.9 * WORLDS and said["held"] > 1000 and not said["open"] and not said["void"]
     # Which rank takes its small slots first is not printed: only there may a count of slots miss, and seldom.
     assert [item for item in killed if item[2] not in ("slab_slots", "pool_slots") or item[3] != 1] == []
     assert len(killed) <= 0.01 * said["held"]
@@ -72,6 +89,7 @@ def test_plans_of_random_worlds_boot_and_their_predictions_hold() -> None:
         "kv_figures_unknown",
         "contract_does_not_fit",
         "host_pool_holds_the_rest",
+        "pair_not_exact",
         "pool_meets_contract",
         "rows_within_exact_wire",
     }
@@ -121,3 +139,46 @@ def test_a_depth_that_the_model_does_not_draft_counts_nowhere() -> None:
     assert plan["to"]["num_speculative_tokens"] == 1
     assert plan["contract"]["figures_from"] == "ledger"
     assert any("A speculation depth of 3 is asked for" in said for said in plan["warnings"])
+
+
+def test_every_row_of_the_price_table_that_fits_is_what_its_boot_shows() -> None:
+    world = named("dankserver")
+    plan = make_plan(ledger_of(world, world.flags), {"arms": ARMS})
+    rows = [row for row in plan["prices"] if row["fits"]]
+    assert len(rows) >= 20
+    for row in rows:
+        after = ledger_of(world, with_pair_and_shape(world.flags, row["to"]))
+        assert after["status"] == "complete", row
+        assert all(card["free"]["mib"] >= card["floor"]["mib"] for card in after["settled"]), row
+        assert after["capacity"]["full"] is (row["backing"] == "full"), row
+        filled = 18898 - row["slots_lost"]
+        assert abs(after["slab"][0]["slots"] - filled) <= 60, row
+        assert abs(after["lent"][0]["slots"] - row["lendable_slots"]) <= 60, row
+
+
+def test_what_withdrawn_checkpoint_slots_gave_back_is_not_planned_with() -> None:
+    world = random_world(61)
+    words = world.flags.split()
+    at = words.index("--vram-kv-mib")
+    flags = " ".join(words[:at] + words[at + 2 :])
+    before = ledger_of(world, flags)
+    assert (before["kv"]["checkpoints"]["slots"], before["kv"]["checkpoints"]["backed"]) == (8, 7)
+    plan = make_plan(before, {})
+    assert plan["ceiling"]["withdrawn_mib"] == 32.0
+    after = ledger_of(world, with_pair_and_shape(flags, plan["to"]))
+    assert after["kv"]["checkpoints"]["backed"] is None
+    assert all(card["free"]["mib"] >= card["floor"]["mib"] for card in after["settled"])
+    assert {item["verdict"] for item in verdicts(plan["predictions"], after)} == {"held"}
+
+
+def test_checkpoints_in_host_memory_are_known_by_the_blocks_of_the_pool() -> None:
+    world = random_world(30)
+    world.release = "1.2.4"
+    before = ledger_of(world, world.flags)
+    assert before["kv"]["checkpoints"]["slots"] == 8
+    plan = make_plan(before, {})
+    assert plan["contract"]["checkpoint_mib"] == 0
+    assert any("they are in host memory" in said for said in plan["warnings"])
+    after = ledger_of(world, with_pair_and_shape(world.flags, plan["to"]))
+    assert after["capacity"]["full"] is True
+    assert {item["verdict"] for item in verdicts(plan["predictions"], after)} == {"held"}
