@@ -120,6 +120,15 @@ def test_a_log_that_begins_like_records_and_is_plain_is_plain(tmp_path: pathlib.
     assert (text.encode(), place["boots_seen"]) == (HEALTHY, 1)
 
 
+@pytest.mark.parametrize("left", [1, 2, 20, 40, 50])
+@pytest.mark.parametrize("tag", [b"F", b"P"])
+def test_a_last_record_that_is_being_written(tmp_path: pathlib.Path, tag: bytes, left: int) -> None:
+    begun = b"%s stderr %s a\n" % (STAMP, tag)
+    log = write(tmp_path / "log", recorded(HEALTHY) + begun + recorded(b"a request\n")[:left])
+    text, place = read_log(log)
+    assert (text.encode(), place["boots_seen"]) == (HEALTHY, 1)
+
+
 def test_a_record_in_a_record_begins_no_boot(tmp_path: pathlib.Path) -> None:
     log = write(tmp_path / "log", recorded(HEALTHY + recorded(FORGED)))
     text, place = read_log(log)
