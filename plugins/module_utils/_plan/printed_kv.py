@@ -110,7 +110,7 @@ def checkpoints_in_pool(ledger: Ledger, groups: t.Sequence[Group], pool: Size) -
     given = printed_bytes(pool)
     most = given.high - states.low - sum(page.low for page in pages) * blocks
     least = given.low - states.high - sum(page.high for page in pages) * (blocks + 1)
-    if most < slots * each.low:
+    if 0 <= most < slots * each.low:
         return False
     return True if least > 0 else None
 

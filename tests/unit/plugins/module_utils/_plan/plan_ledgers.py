@@ -105,7 +105,7 @@ def ledger(**changes: t.Any) -> Json:
         ],
         "lent": [{"from": "kv_cache", "slots": 3138, "size": size("4.18 GiB")}],
         "kv": {
-            "groups": kv_groups(),
+            "groups": kv_groups(kv_mib=kv),
             "checkpoints": {"slots": 8, "each": size("56.00 MiB"), "size": size("448.00 MiB")},
         },
         "sampler": {"rows": 9},
@@ -119,12 +119,14 @@ def ledger(**changes: t.Any) -> Json:
     return base
 
 
-def kv_groups(sequences: int = 3) -> list[Json]:
-    """The KV groups of one rank: fp8, tp 2, depth 2."""
+def kv_groups(sequences: int = 3, kv_mib: float = 5120) -> list[Json]:
+    """The KV groups of one rank: fp8, tp 2, depth 2, and 8 checkpoints in a pool of ``kv_mib``."""
+    # Blocks of 29,952 bytes in what the states and nine strides of 56 MiB leave.
+    blocks = max(1, int((kv_mib - 109.797 * sequences - 9 * 56) * 1024**2 / 29952))
 
     def paged(name: str, layers: int, page: str) -> Json:
         group = {"name": name, "kind": "full", "layers": layers, "block_tokens": 4, "page": size(page)}
-        return {**group, "blocks": 150000, "tokens": 600000, "state": None, "slots": None, "size": size("1.00 GiB")}
+        return {**group, "blocks": blocks, "tokens": 4 * blocks, "state": None, "slots": None, "size": size("1.00 GiB")}
 
     def stateful(name: str, kind: str, layers: int, state: str, slots: int) -> Json:
         group = {"name": name, "kind": kind, "layers": layers, "block_tokens": None, "page": None, "blocks": None}
@@ -156,6 +158,6 @@ def after(plan: Json, before: Json, free: t.Sequence[str]) -> Json:
         sampler={"rows": sequences * (to["num_speculative_tokens"] + 1)},
         fingerprint="ba9876543210",
     )
-    made["kv"]["groups"] = kv_groups(sequences)
+    made["kv"]["groups"] = kv_groups(sequences, to["kv_mib"])
     made["capacity"].update(sequences=sequences, tokens=to["max_model_len"])
     return {**made, "host_pool": before["host_pool"]}

@@ -305,7 +305,7 @@ def many(sequences, context, **more):
     """A boot of more and shorter sequences."""
     flags = {"max-num-seqs": str(sequences), "max-model-len": str(context)}
     boot = ledger(flags=flags, sampler={"rows": 3 * sequences}, **more)
-    boot["kv"]["groups"] = kv_groups(sequences)
+    boot["kv"]["groups"] = kv_groups(sequences, more.get("kv_mib", 5120))
     return boot
 
 
