@@ -273,7 +273,7 @@ code:
   description:
     - Why it failed, as a stable word.
     - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(not_a_whole_number),
-      V(file_unusable), V(disk_full), V(state_dir_unusable), V(journal_unreadable), V(switch_locked),
+      V(file_unusable), V(disk_full), V(state_dir_unusable), V(switch_journal_unreadable), V(switch_locked),
       V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
       V(start_unusable), V(no_way_back), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable),
       V(traffic_still_running), V(hook_failed), V(systemd_unreachable), V(runtime_unusable), V(command_missing) and

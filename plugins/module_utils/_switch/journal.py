@@ -96,7 +96,7 @@ class Journal:
 
     @classmethod
     def load(cls, state: State) -> Journal | None:
-        """The journal that an earlier run left, or None. Raises RadianceError ``journal_unreadable``."""
+        """The journal that an earlier run left, or None. Raises RadianceError ``switch_journal_unreadable``."""
         content = _durable.read(state.journal)
         if content is None:
             return None
@@ -112,7 +112,7 @@ class Journal:
                 f"{state.journal} is not a journal of this release ({error}). It is written in one step, so something "
                 f"else wrote it, or another release did. Nothing was changed. Compare the files in {state.backup} with "
                 "what the service runs, then move the journal away.",
-                code="journal_unreadable",
+                code="switch_journal_unreadable",
             ) from error
         return cls(state.journal, data)
 

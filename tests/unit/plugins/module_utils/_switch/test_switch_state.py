@@ -47,7 +47,7 @@ def test_a_journal_that_is_none_of_ours_stops_everything(state: State, content: 
     pathlib.Path(state.journal).write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(RadianceError) as error:
         journal.Journal.load(state)
-    assert error.value.code == "journal_unreadable"
+    assert error.value.code == "switch_journal_unreadable"
     assert state.backup in error.value.text
 
 
