@@ -29,7 +29,7 @@ def candidate_of(now: Situation, shape: Shape, wanted: Shape, backing: str | Non
 def filled_of(candidate: Situation) -> Situation | None:
     """The candidate with the pair of a fill; None where it has no room."""
     try:
-        return candidate._replace(pair=fill_pair(candidate, margin_mib=margin_mib(candidate)))
+        return candidate._replace(pair=fill_pair(candidate, margin_mib=candidate.fill_margin_mib))
     except RadianceError:
         return None
 
@@ -51,11 +51,6 @@ def situated(now: Situation, shape: Shape, wanted: Shape, backing: str | None = 
         return None
     request = now.request if backing is None else now.request._replace(backing=backing)
     return now._replace(shape=shape, figures=figures, request=request)
-
-
-def margin_mib(candidate: Situation) -> int:
-    """What a fill of another shape leaves free for its arena and staging."""
-    return candidate.request.shape_margin_mib if candidate.shape != candidate.running.shape else 0
 
 
 def arguments(running: Shape, shape: Shape, weights_mib: int | None = None, backing: str | None = None) -> str:

@@ -220,8 +220,9 @@ def _headroom_kept(s: Situation) -> Finding | None:
     says = f"{mib(left)} stay free above the floor of {mib(card.floor.mib)}"
     source = card.line
     if s.margin_mib:
-        source = f"personal reserve: shape_margin_mib {s.margin_mib}, for what a grown shape moves in arena and staging"
-        says += f"; a grown shape is given {mib(s.margin_mib)} for its arena and staging"
+        what = "another stack" if s.stack_changes else "a grown shape"
+        source = f"personal reserve: shape_margin_mib {s.margin_mib}, for what {what} moves in arena and staging"
+        says += f"; {what} is given {mib(s.margin_mib)} for its arena and staging"
     says += "." if holds else ". Plan with pair: fill, which leaves it, or state a smaller pair."
     return Finding(
         "headroom_kept", holds, says, source, False, left < rounded(card.mib - s.running.sum_mib) or bool(s.margin_mib)

@@ -82,8 +82,13 @@ def comparable(arm: Arm, dtype: str, stack: str | None, version: str | None) -> 
         return False
     if stack is not None and arm.stack != stack:
         return False
-    releases = _RELEASE.findall(arm.stack or "")
+    releases = releases_of(arm)
     return not (version and releases and version not in releases)
+
+
+def releases_of(arm: Arm) -> list[str]:
+    """The releases that an arm's stack names: ``1.0.13`` of ``radiance-1.0.13 w4``."""
+    return _RELEASE.findall(arm.stack or "")
 
 
 def _of_series(

@@ -48,7 +48,7 @@ def choose_pair(base: Situation) -> Choice:
         )
     if request.pair == "keep":
         return Choice(as_runs)
-    filled = fill_pair(base, margin_mib=request.shape_margin_mib if base.shape != running.shape else 0)
+    filled = fill_pair(base, margin_mib=base.fill_margin_mib)
     if base.shape != running.shape:
         return Choice(filled)
     gain = filled[0] - running.weights.mib
@@ -85,7 +85,7 @@ def _stated(base: Situation) -> Choice:
     weights, kv = request.weights_mib, request.kv_mib
     if weights is not None and kv is not None:
         return Choice((weights, kv))
-    limit = base.ceiling.sure_limit_mib(request.shape_margin_mib if base.shape != base.running.shape else 0)
+    limit = base.ceiling.sure_limit_mib(base.fill_margin_mib)
     name, given, other = ("weights_mib", weights or 0, "kv_mib") if kv is None else ("kv_mib", kv, "weights_mib")
     rest = limit - given
     if rest < 1:

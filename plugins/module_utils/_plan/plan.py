@@ -20,7 +20,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates impor
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.options import compared, filled_present, options
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import choose_pair
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import MEASURED_QUANTITIES, predict
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import predict
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.prices import prices
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import NO_KV_MODEL, Request, read_request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running, read_running, was_stated
@@ -32,6 +32,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape impor
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Finding, Situation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.spare import ceiling_about, unexplained
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.stack import Stack
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, Ledger, mib
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
 
@@ -44,6 +45,7 @@ CLEAN_FREE_MIB = 162
 
 def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: bool = True) -> Json:
     """Plan a resize; ``request`` holds pair_plan's options but the ledger, as they were given.
+
     Without ``alternatives`` there are neither options nor prices in it, which is most of the work.
 
     Raises RadianceError: with ``result={"plan": plan}`` and the name of the first failed gate as its code where a gate
@@ -64,10 +66,10 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
         asked.engine_version,
         running.kv,
     )
-    stack = _Stack(ledger, asked)
+    stack = Stack(ledger, asked)
     base = Situation(
         ledger,
-        asked,
+        asked._replace(arms=stack.comparable_arms(asked.arms)),
         running,
         _running_figures(ledger, running, shape, asked),
         ceiling,
@@ -75,6 +77,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
         None,
         figures,
         stack.version,
+        bool(stack.changes),
     )
     choice = choose_pair(base)
     warnings += choice.warnings
@@ -88,7 +91,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
         )
     verdict = judge(candidate, restart=bool(changes))
     law = slab_law(
-        asked.arms,
+        base.request.arms,
         choice.pair[0] if choice.pair else running.weights.mib,
         shape.kv_cache_dtype,
         stack=asked.stack,
@@ -101,7 +104,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
     predictions = predict(candidate, law, stack=stack.text, stack_changes=bool(stack.changes))
     about_ceiling = ceiling_about(ledger, running, ceiling, choice.pair)
     warnings += unexplained(about_ceiling)
-    warnings += [*stack.warnings(), *verdict.warnings, *_remarks(candidate, predictions, bool(changes))]
+    warnings += [*stack.warnings(asked.arms), *verdict.warnings, *_remarks(candidate, predictions, bool(changes))]
     alternatives = alternatives and not at_least(stack.version, NO_PAIR_FROM)
     pool = None if choice.pair is None else choice.pair[1]
     plan: Json = {
@@ -133,50 +136,6 @@ def attempt_id(plan: t.Mapping[str, t.Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
 
 
-class _Stack:
-    """What will run after the plan: the engine version and image, and whether they are what runs now."""
-
-    def __init__(self, ledger: Ledger, request: Request) -> None:
-        version = (ledger.get("engine") or {}).get("version")
-        digest = (ledger.get("source") or {}).get("image_digest")
-        # Name, as asked, as it runs; None where nothing is asked or the ledger does not tell.
-        self._parts: tuple[tuple[str, str | None, str | None], ...] = (
-            ("engine_version", request.engine_version, version),
-            ("image_digest", request.image_digest, digest),
-        )
-        self._flags = ledger.get("flags") or {}
-        # Of another image nobody knows the version before it runs.
-        self.version: str | None = request.engine_version or (None if "image_digest" in self.changes else version)
-        self.digest: str | None = request.image_digest or digest
-
-    @property
-    def changes(self) -> list[str]:
-        """``engine_version`` and ``image_digest`` where they are known to differ from what runs."""
-        return [name for name, asked, runs in self._parts if asked is not None and runs is not None and asked != runs]
-
-    @property
-    def text(self) -> str | None:
-        """A prediction's ``stack``: what is known of version and digest."""
-        return " ".join(part for part in (self.version, self.digest) if part) or None
-
-    def warnings(self) -> list[str]:
-        """What a changed stack voids, and what could not be compared."""
-        said = [
-            f"{name} {asked} could not be compared with what runs: the ledger does not tell it."
-            for name, asked, runs in self._parts
-            if asked is not None and runs is None
-        ]
-        if self.changes:
-            said.append(
-                f"The stack changes ({', '.join(self.changes)}): this ledger is evidence of another stack. Its "
-                f"ceiling, its contract and its slots may not carry over, and {', '.join(MEASURED_QUANTITIES)} are not "
-                "predicted."
-            )
-        if "expert-vs-cache-ratio" in self._flags and at_least(self.version, (1, 1)):
-            said.append(f"--expert-vs-cache-ratio is gone since engine 1.1 and must not be passed to {self.version}.")
-        return said
-
-
 def _require_complete(ledger: Ledger) -> None:
     if not isinstance(ledger, t.Mapping) or ledger.get("schema") != LEDGER_SCHEMA:
         raise RadianceError(
@@ -202,7 +161,7 @@ def _running_figures(ledger: Ledger, running: Running, shape: Shape, request: Re
         return None
 
 
-def _changes(candidate: Situation, stack: _Stack) -> list[str]:
+def _changes(candidate: Situation, stack: Stack) -> list[str]:
     running, request = candidate.running, candidate.request
     changes = []
     if candidate.pair is not None:
@@ -241,6 +200,12 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
         said.append(
             f"The pool is asked to back one request of {shape.max_model_len:,} tokens ({request.backing_reason}); all "
             f"{shape.max_num_seqs:,} sequences at once would need {mib(figures.needed_mib(shape))}."
+        )
+    cache = (candidate.ledger.get("flags") or {}).get("prefix-cache-dir")
+    if cache and shape.kv_cache_dtype != candidate.running.shape.kv_cache_dtype:
+        said.append(
+            f"The prefix cache in {cache} was written in {candidate.running.shape.kv_cache_dtype}: what it holds is of no "
+            f"use to a cache in {shape.kv_cache_dtype}."
         )
     if figures.checkpoint_slots and figures.checkpoint_slots < shape.max_num_seqs:
         said.append(

@@ -17,7 +17,6 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.alternatives import (
     arguments,
     filled_of,
-    margin_mib,
     quoted,
     situated,
 )
@@ -133,7 +132,7 @@ def _row(now: Situation, known: Situation | None, wish: _Wish, filled: Situation
     stated: int | None = None
     if found is not None and found.pair is not None and wish.slab is not None and found.pair[0] != wish.slab:
         # Whole blocks leave a pool a little short of the rest: the slab is stated, so that it is the arm's own.
-        limit = now.ceiling.sure_limit_mib(margin_mib(found))
+        limit = now.ceiling.sure_limit_mib(found.fill_margin_mib)
         if found.pair[0] > wish.slab and limit > wish.slab:
             found, stated = found._replace(pair=(wish.slab, limit - wish.slab)), wish.slab
     runs = found is not None and found.pair is not None and _stays(found)
@@ -224,7 +223,7 @@ def _decode(now: Situation, dtype: str, slab: float) -> Json | None:
 def _why_none(asked_for: Situation | None) -> str:
     if asked_for is None:
         return "kv_figures_unknown: one boot of this dtype would tell its figures."
-    limit = asked_for.ceiling.sure_limit_mib(margin_mib(asked_for))
+    limit = asked_for.ceiling.sure_limit_mib(asked_for.fill_margin_mib)
     needed = asked_for.figures.filled_mib(asked_for.shape, asked_for.request.backing)
     return (
         f"contract_does_not_fit: {counted(asked_for.shape.max_num_seqs, 'sequence')} need a pool of {mib(needed)}, and "

@@ -19,6 +19,13 @@ SHAPE_NAMES = ("max_num_seqs", "max_model_len", "kv_cache_dtype", "num_speculati
 HOST_CHECKPOINTS_FROM = (1, 1)
 NO_PAIR_FROM = (1, 3)
 
+# Options that a release no longer takes; it does not start with one.
+GONE_FLAGS: tuple[tuple[str, tuple[int, ...]], ...] = (
+    ("expert-vs-cache-ratio", HOST_CHECKPOINTS_FROM),
+    ("vram-weights-mib", NO_PAIR_FROM),
+    ("vram-kv-mib", NO_PAIR_FROM),
+)
+
 
 class Shape(t.NamedTuple):
     """How many sequences of how many tokens, in which cache dtype, at which speculation depth."""

@@ -29,11 +29,18 @@ class Situation(t.NamedTuple):
     pair: tuple[float, float] | None
     figures: Figures
     version: str | None
+    stack_changes: bool = False
 
     @property
     def margin_mib(self) -> int:
-        """What a grown shape's arena and staging may want beyond today's; 0 for a shape that does not grow."""
-        return self.request.shape_margin_mib if self.shape.grows_from(self.running.shape) else 0
+        """What a grown shape's arena and staging, or another stack, may want beyond today's; 0 where neither is."""
+        grows = self.stack_changes or self.shape.grows_from(self.running.shape)
+        return self.request.shape_margin_mib if grows else 0
+
+    @property
+    def fill_margin_mib(self) -> int:
+        """What a fill leaves free: as above, and for a shape that only shrinks as well."""
+        return self.request.shape_margin_mib if self.stack_changes or self.shape != self.running.shape else 0
 
 
 class Finding(t.NamedTuple):

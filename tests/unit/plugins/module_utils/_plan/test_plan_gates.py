@@ -230,8 +230,30 @@ def test_another_stack_voids_what_was_measured():
     assert plan["changes"][-1] == "engine_version"
     assert any("slab_slots" in warning for warning in plan["warnings"])
     quantities = {p["quantity"] for p in plan["predictions"]}
-    assert quantities == {"weights_mib", "kv_mib", "sequences_backed", "sampler_rows", "prefill_tps"}
+    assert quantities == {"weights_mib", "kv_mib", "sequences_backed", "sampler_rows"}
     assert {p["stack"] for p in plan["predictions"]} == {"1.0.14"}
+    assert any("4 arms of another stack" in warning for warning in plan["warnings"])
+    # Arms that name the new release speak.
+    named = [{**arm, "stack": "radiance-1.0.14"} for arm in ARMS]
+    plan = make_plan(ledger(), {"engine_version": "1.0.14", "arms": named})
+    assert "prefill_tps" in {p["quantity"] for p in plan["predictions"]}
+    assert not any("of another stack, or" in warning for warning in plan["warnings"])
+
+
+def test_the_first_boot_of_another_stack_is_given_a_margin_and_a_second_fill():
+    boot = ledger(flags={"prefix-cache-dir": "/data/kvcache"})
+    assert make_plan(boot, {})["to"]["weights_mib"] == 25844
+    plan = make_plan(boot, {"image_digest": "sha256:bb", "engine_version": "1.0.14"})
+    assert plan["to"]["weights_mib"] == 25844 - 64
+    said = " ".join(plan["warnings"])
+    assert "a second fill follows from its own ledger" in said
+    assert "The prefix cache in /data/kvcache was written by another stack" in said
+    other = make_plan(boot, {"shape": {"kv_cache_dtype": "bf16"}})
+    assert any("/data/kvcache was written in fp8" in warning for warning in other["warnings"])
+    kept = next(gate for gate in plan["gates"] if gate["name"] == "headroom_kept")
+    assert "another stack is given 64 MiB" in kept["says"]
+    gone = " ".join(make_plan(boot, {"engine_version": "1.3.0"})["warnings"])
+    assert "--vram-weights-mib is gone since engine 1.3" in gone and "--vram-kv-mib is gone since engine 1.3" in gone
 
 
 def test_from_1_1_checkpoints_are_not_on_the_card_and_the_ratio_is_gone():
