@@ -204,8 +204,8 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
     cache = (candidate.ledger.get("flags") or {}).get("prefix-cache-dir")
     if cache and shape.kv_cache_dtype != candidate.running.shape.kv_cache_dtype:
         said.append(
-            f"The prefix cache in {cache} was written in {candidate.running.shape.kv_cache_dtype}: what it holds is of no "
-            f"use to a cache in {shape.kv_cache_dtype}."
+            f"The prefix cache in {cache} was written in {candidate.running.shape.kv_cache_dtype}: what it holds is of "
+            f"no use to a cache in {shape.kv_cache_dtype}."
         )
     if figures.checkpoint_slots and figures.checkpoint_slots < shape.max_num_seqs:
         said.append(

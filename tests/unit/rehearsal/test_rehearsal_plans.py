@@ -8,6 +8,7 @@ Planner and engine share no code. The worlds are random: cards, architectures, s
 from __future__ import annotations
 
 import collections
+import pathlib
 import random
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan, verdicts
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.referee import judge
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._price_report import price_report
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import ARMS
 from engine.random_worlds import random_world
 from engine.world import World
@@ -22,6 +24,7 @@ from engine.world_files import named
 from rehearsal_ledgers import ledger_of, with_pair_and_shape
 
 WORLDS = 100
+DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs"
 
 
 def requests(seed: int) -> list[dict[str, Any]]:
@@ -182,3 +185,21 @@ def test_checkpoints_in_host_memory_are_known_by_the_blocks_of_the_pool() -> Non
     after = ledger_of(world, with_pair_and_shape(world.flags, plan["to"]))
     assert after["capacity"]["full"] is True
     assert {item["verdict"] for item in verdicts(plan["predictions"], after)} == {"held"}
+
+
+def test_the_pages_on_plans_show_what_the_planner_prints() -> None:
+    world = named("dankserver")
+    bf16 = {"weights_mib": 22208, "prefill_tps": 3397, "decode_tps": 94.1, "prompt_tokens": 43500}
+    arms = [*ARMS[:3], {**ARMS[3], "decode_tps": 124.1}, {**bf16, "kv_cache_dtype": "bf16"}]
+    plan = make_plan(ledger_of(world, world.flags), {"arms": arms})
+    undo = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=previous"
+    assert "\n".join(price_report(plan, undo)) in (DOCS / "free-vram.md").read_text(encoding="utf-8")
+    by_hand = (DOCS / "plan-by-hand.md").read_text(encoding="utf-8")
+    ceiling, contract = plan["ceiling"], plan["contract"]
+    check = ceiling["cross_check"]
+    figures = [ceiling[name] for name in ("mib", "settled_free_mib", "floor_mib", "takeable_mib")]
+    figures += [contract[name] for name in ("needed_mib", "tokens_mib", "state_mib", "checkpoint_mib")]
+    figures += [check["difference_mib"], check["late_mib"], check["claimable_mib"]]
+    for figure in figures:
+        assert f"{figure:,.2f}" in by_hand, figure
+    assert "25,844" in by_hand and "5,119" in by_hand
