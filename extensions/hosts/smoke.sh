@@ -6,6 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 playbook=${ANSIBLE_PLAYBOOK:-$here/../../.venv/bin/ansible-playbook}
 [[ -x $playbook ]] || playbook=ansible-playbook
+export ANSIBLE_COLLECTIONS_PATH=${ANSIBLE_COLLECTIONS_PATH:-$here/../../collections}
 
 left() {
     podman --log-level error ps --all --noheading
