@@ -17,6 +17,14 @@ description:
   - It changes nothing on disk.
 extends_documentation_fragment:
   - kvfleet.radiance.probe
+options:
+  api:
+    description:
+      - The endpoint whose count is wanted, C(/v1/completions) or C(/v1/chat/completions). The same text counts a little
+        differently in each, since chat puts the words of its template around it. The other probes use completions.
+    type: str
+    choices: [completions, chat]
+    default: completions
 author:
   - kvfleet.radiance maintainers (@kvfleet)
 """
@@ -27,6 +35,11 @@ EXAMPLES = r"""
     endpoint: http://127.0.0.1:8000
     api_key_file: /etc/radiance/flashnext.key
   register: calibrated
+
+- name: Measure characters per token of chat
+  kvfleet.radiance.token_calibration_info:
+    endpoint: http://127.0.0.1:8000
+    api: chat
 
 - name: Use it for both probes
   kvfleet.radiance.boundary_probe:
@@ -106,7 +119,10 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
-        argument_spec=options.ENDPOINT,
+        argument_spec={
+            **options.ENDPOINT,
+            "api": {"type": "str", "choices": ["completions", "chat"], "default": "completions"},
+        },
         mutually_exclusive=[("api_key", "api_key_file")],
         supports_check_mode=True,
     )

@@ -17,7 +17,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import (
     COMPLETIONS,
     Failure,
-    fields,
     patiently,
     why_failed,
 )
@@ -39,6 +38,25 @@ _LEAST_CHARS_PER_TOKEN = 1.2
 _LEAST_TOKENS_PER_WORD = 0.8
 # How far other text of the same make may be from the measured ratio.
 RESERVES: t.Mapping[str | None, float] = {"refusal": 0.003, "tokenize": 0.005, "usage": 0.02, None: 0.01}
+
+
+class WayIn(t.NamedTuple):
+    """One of the engine's two ways to complete a text: each counts the same text in its own way."""
+
+    path: str
+    prompt: dict[str, t.Any]
+    more: dict[str, t.Any]
+
+
+# Completions adds a token at the front, chat the words of its template. Thinking would only cost time.
+_WAYS_IN = {
+    "completions": WayIn(COMPLETIONS, {"prompt": TEXT}, {}),
+    "chat": WayIn(
+        "/v1/chat/completions",
+        {"messages": [{"role": "user", "content": TEXT}]},
+        {"chat_template_kwargs": {"enable_thinking": False}},
+    ),
+}
 
 
 class Calibration(t.NamedTuple):
@@ -67,21 +85,22 @@ def plausible(tokens: int | None, chars: int) -> bool:
     return tokens >= _LEAST_TOKENS_PER_WORD * corpus.words_of(chars)
 
 
-def calibrate(client: http.Client, facts: Facts, timeout: float) -> Calibration:
-    """Find the ratio. Raises RadianceError for a wrong key; whatever else fails leaves the ratio None."""
+def calibrate(client: http.Client, facts: Facts, timeout: float, api: str = "completions") -> Calibration:
+    """Find the ratio of ``api``. Raises RadianceError for a wrong key; whatever else fails leaves the ratio None."""
+    way_in = _WAYS_IN[api]
     notes: list[str] = []
     spent = 0
     limit = facts.max_model_len
     if limit is None:
         notes.append("the endpoint does not say its window")
     else:
-        found = _by_refusal(client, facts.model, limit, timeout)
+        found = _by_refusal(client, way_in, facts.model, limit, timeout)
         if found.chars_per_token is not None:
             return found
         spent, limit = found.prefilled_tokens, found.limit
         notes.append(found.says)
     for way in (_by_tokenize, _by_usage):
-        found = way(client, facts.model, limit, timeout)
+        found = way(client, way_in, facts.model, limit, timeout)
         spent += found.prefilled_tokens
         notes.append(found.says)
         if found.chars_per_token is not None:
@@ -96,6 +115,7 @@ def probe(settings: Settings) -> dict[str, t.Any]:
             settings.client,
             read_facts(settings.client, settings.model, settings.timeout, settings.load_timeout),
             settings.timeout,
+            settings.api,
         )
     except Inconclusive as reason:
         found = _nothing(None, reason.says)
@@ -127,17 +147,19 @@ def _post(client: http.Client, path: str, body: Body, timeout: float) -> tuple[h
 
 
 def _complete(
-    client: http.Client, model: str | None, text: corpus.Prompt, timeout: float
+    client: http.Client, way_in: WayIn, model: str | None, text: corpus.Prompt, timeout: float
 ) -> tuple[Heard, Failure | None]:
-    reply, failure = _post(client, COMPLETIONS, json_body(fields(model, 1), text), timeout)
+    named = {} if model is None else {"model": model}
+    wanted = {**named, **way_in.prompt, **way_in.more, "max_tokens": 1, "temperature": 0}
+    reply, failure = _post(client, way_in.path, json_body(wanted, text), timeout)
     heard = Heard()
     heard.take(reply.json(), reply.seconds)
     return heard, failure
 
 
-def _by_refusal(client: http.Client, model: str | None, window: int, timeout: float) -> Calibration:
+def _by_refusal(client: http.Client, way_in: WayIn, model: str | None, window: int, timeout: float) -> Calibration:
     text = corpus.text_above(window, corpus.fresh_seed())
-    heard, failure = _complete(client, model, text, timeout)
+    heard, failure = _complete(client, way_in, model, text, timeout)
     if failure is None:
         return _accepted(heard, text.chars, window, "a prompt above the window was accepted")
     if failure.refusal is None:
@@ -163,9 +185,11 @@ def _accepted(heard: Heard, chars: int, limit: int | None, what: str) -> Calibra
     return _found(tokens, chars, limit, "usage", spent, f"{what}, and its usage counts {tokens:,} tokens")
 
 
-def _by_tokenize(client: http.Client, _model: str | None, limit: int | None, timeout: float) -> Calibration:
+def _by_tokenize(
+    client: http.Client, way_in: WayIn, _model: str | None, limit: int | None, timeout: float
+) -> Calibration:
     text = corpus.cold_prompt(corpus.marker(), _TOKENIZE_CHARS, corpus.fresh_seed())
-    reply, failure = _post(client, "/tokenize", json_body({"prompt": TEXT}, text), timeout)
+    reply, failure = _post(client, "/tokenize", json_body(way_in.prompt, text), timeout)
     if failure is not None:
         return _failed(failure, limit, "/tokenize")
     said = reply.json()
@@ -175,10 +199,10 @@ def _by_tokenize(client: http.Client, _model: str | None, limit: int | None, tim
     return _found(tokens, text.chars, limit, "tokenize", 0, f"/tokenize counts {tokens:,} tokens")
 
 
-def _by_usage(client: http.Client, model: str | None, limit: int | None, timeout: float) -> Calibration:
+def _by_usage(client: http.Client, way_in: WayIn, model: str | None, limit: int | None, timeout: float) -> Calibration:
     chars = min(_SHORT_CHARS, limit or _SHORT_CHARS)
     text = corpus.cold_prompt(corpus.marker(), chars, corpus.fresh_seed())
-    heard, failure = _complete(client, model, text, timeout)
+    heard, failure = _complete(client, way_in, model, text, timeout)
     if failure is not None:
         return _failed(failure, limit, "a short prompt")
     return _accepted(heard, text.chars, limit, "a short prompt was answered")

@@ -57,6 +57,7 @@ class Settings(t.NamedTuple):
     cards: str
     full: bool
     most_prefill_tps: float | None
+    api: str
 
 
 def run(module: t.Any, probe: t.Callable[[Settings], t.Mapping[str, t.Any]]) -> None:
@@ -120,6 +121,7 @@ def read(params: t.Mapping[str, t.Any], key: str | None) -> Settings:
         cards=params.get("card_folder") or DRM,
         full=params.get("form") == "full",
         most_prefill_tps=_rate(params.get("most_prefill_tps")),
+        api=params.get("api") or "completions",
     )
 
 

@@ -88,7 +88,10 @@ def options(url: str, **more: t.Any) -> t.Any:
 def test_a_pool_that_holds_three_full_sequences(tmp_path: pathlib.Path) -> None:
     with engine(tmp_path, 50, 24_000, 5_120) as url:
         calibrated = calibration.probe(options(url))["calibration"]
+        chat = calibration.probe(options(url, api="chat"))["calibration"]
         found = boundary.probe(options(url, chars_per_token=calibrated["chars_per_token"]))["boundary"]
+    assert (chat["method"], chat["exact"], chat["prefilled_tokens"]) == ("refusal", True, 0)
+    assert chat["chars_per_token"] == pytest.approx(calibrated["chars_per_token"], rel=0.002)
     assert (calibrated["method"], calibrated["exact"], calibrated["limit"]) == ("refusal", True, 200_000)
     assert calibrated["prefilled_tokens"] == 0
     assert found["says"].startswith("3 of 3 markers came back and 3 sequences")

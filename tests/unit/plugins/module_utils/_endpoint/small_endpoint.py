@@ -22,6 +22,7 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpo
 
 CHARS_PER_TOKEN = 2.5
 LONG = 1_000
+TEMPLATE_TOKENS = 9
 _MARKER = re.compile(r"[A-Z0-9]{4}-[A-Z0-9]{4}-[A-Z0-9]{4}")
 
 
@@ -77,6 +78,7 @@ class Small:
             "/stats": self._guard(self._stats),
             "/server_info": self._guard(self._info),
             "/v1/completions": self._guard(self._complete),
+            "/v1/chat/completions": self._guard(self._chat),
         }
         with serving(answers, port) as server:
             yield server
@@ -101,6 +103,23 @@ class Small:
             }
         )
 
+    def _chat(self, call: Call) -> None:
+        (message,) = call.content["messages"]
+        tokens = self.count(message["content"]) + TEMPLATE_TOKENS
+        if self.refuses and tokens >= self.window:
+            self._refuse(call, "messages", tokens)
+            return
+        choice = {"message": {"role": "assistant", "content": "x"}, "finish_reason": "length"}
+        call.reply({"choices": [choice], "usage": self.usage(tokens, 1)})
+
+    def _refuse(self, call: Call, field: str, tokens: int) -> None:
+        text = (
+            f"{field}: {tokens} prompt tokens does not fit the {self.window} token context, which leaves nothing to"
+            f" generate into; shorten the prompt by at least {tokens - self.window + 1} tokens"
+        )
+        error = {"message": text, "type": "invalid_request_error", "param": field, "code": "context_length_exceeded"}
+        call.reply({"error": error}, status=400)
+
     def _complete(self, call: Call) -> None:
         with self._lock:
             number = self.completions
@@ -117,19 +136,7 @@ class Small:
         prompt, made = call.content["prompt"], call.content["max_tokens"]
         tokens = self.count(prompt)
         if self.refuses and tokens >= self.window:
-            call.reply(
-                {
-                    "error": {
-                        "message": f"prompt: {tokens} prompt tokens does not fit the {self.window} token context, which"
-                        f" leaves nothing to generate into; shorten the prompt by at least"
-                        f" {tokens - self.window + 1} tokens",
-                        "type": "invalid_request_error",
-                        "param": "prompt",
-                        "code": "context_length_exceeded",
-                    }
-                },
-                status=400,
-            )
+            self._refuse(call, "prompt", tokens)
             return
         usage = self.usage(tokens, made)
         if not call.content.get("stream"):

@@ -71,6 +71,25 @@ def test_calibration_by_refusal_costs_no_prefill() -> None:
     assert "of 6,000" in result["says"]
 
 
+def test_chat_is_calibrated_by_its_own_count() -> None:
+    small = Small(window=6000)
+    result, requests = run(small, calibration.probe, api="chat")
+    found = result["calibration"]
+    assert (found["method"], found["exact"], found["prefilled_tokens"]) == ("refusal", True, 0)
+    assert found["tokens"] == int(found["chars"] / 2.5) + 9
+    ((path, sent),) = [(path, body) for method, path, _headers, body in requests if method == "POST"]
+    assert path == "/v1/chat/completions"
+    assert set(sent) == {"model", "messages", "max_tokens", "temperature", "chat_template_kwargs"}
+    assert (sent["max_tokens"], sent["chat_template_kwargs"]) == (1, {"enable_thinking": False})
+
+
+def test_chat_that_refuses_nothing_is_calibrated_by_its_usage() -> None:
+    small = Small(window=6000)
+    small.refuses = False
+    found = calibrate(small, api="chat")
+    assert (found["method"], found["prefilled_tokens"]) == ("usage", int(found["chars"] / 2.5) + 9)
+
+
 def vllm(call: Call, number: int) -> bool:
     if len(call.content["prompt"]) < 20_000:
         return False
