@@ -74,7 +74,7 @@ def drift(
     lost = []
     if service is not None and flags is not None:
         env = fleet or target or {}
-        lost = _lost(service, flags, running, env) + _lost_image(service, image, env)
+        lost = _lost(service, flags, running, env) + _lost_image(service, source or {}, env)
     return {
         "findings": findings,
         "explained": bool(says),
@@ -94,16 +94,29 @@ def _running_image(source: t.Mapping[str, t.Any], named: t.Sequence[str]) -> str
     image, digest = source.get("image"), source.get("image_digest")
     if not image:
         return None
-    for name in named:
-        if name == image or str(image).endswith(f"/{name}") or (digest and name.rpartition("@")[2] == digest):
-            return name
-    return str(image)
+    return next((name for name in named if _is_image(name, str(image), digest)), str(image))
 
 
-def _lost_image(service: t.Mapping[str, t.Any], image: str | None, env: t.Mapping[str, str]) -> list[str]:
+def _is_image(name: str, image: str, digest: str | None) -> bool:
+    """Whether ``name`` means the image that runs, which its runtime tells as ``image`` with this digest."""
+    asked, runs = _tagged(name), _tagged(image)
+    return asked == runs or runs.endswith(f"/{asked}") or bool(digest and name.rpartition("@")[2] == digest)
+
+
+def _tagged(image: str) -> str:
+    """With the tag that a runtime adds to a name without one."""
+    last = image.rpartition("/")[2]
+    return image if ":" in last or "@" in last else f"{image}:latest"
+
+
+def _lost_image(
+    service: t.Mapping[str, t.Any], source: t.Mapping[str, t.Any], env: t.Mapping[str, str]
+) -> list[str]:
     """That another image is declared than the one that runs, where no env names any: a resize keeps what runs."""
-    declared = service.get("image")
-    if image is None or declared is None or "IMAGE" in env or image == declared:
+    declared, image = service.get("image"), source.get("image")
+    if not image or declared is None or "IMAGE" in env:
+        return []
+    if _is_image(str(declared), str(image), source.get("image_digest")):
         return []
     return [
         f"The running container has the image {image}, and the inventory declares {declared}. A resize changes no "

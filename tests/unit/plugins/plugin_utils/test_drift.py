@@ -92,6 +92,12 @@ def test_the_image_is_no_flag(env: dict[str, str]) -> None:
         ("localhost/radiance:1.0.13", "sha256:0a", "localhost/radiance@sha256:0a", False),
         ("localhost/radiance:1.0.13", "sha256:0a", "localhost/radiance@sha256:0b", True),
         ("localhost/radiance:1.0.13", "sha256:0a", "localhost/radiance:1.1.0", True),
+        ("localhost/radiance:latest", "sha256:0a", "localhost/radiance", False),
+        ("localhost/radiance:latest", "sha256:0a", "radiance", False),
+        ("localhost/radiance", None, "localhost/radiance:latest", False),
+        ("registry:5000/radiance:latest", None, "registry:5000/radiance", False),
+        ("localhost/radiance:1.0.13", "sha256:0a", "localhost/radiance", True),
+        ("localhost/radiance@sha256:0a", "sha256:0a", "localhost/radiance", True),
         (None, None, "localhost/radiance:1.1.0", False),
     ],
 )
@@ -119,6 +125,15 @@ def test_the_image_that_runs_is_the_containers(
         else []
     )
     assert found["running"]["IMAGE"] == (image if drifts else named)
+
+
+@pytest.mark.parametrize("declared", ["localhost/radiance", "radiance", "localhost/radiance@sha256:0a"])
+def test_an_env_without_an_image_loses_none_that_the_inventory_only_writes_otherwise(
+    example: t.Any, env: dict[str, str], declared: str
+) -> None:
+    source = {"image": "localhost/radiance:latest", "image_digest": "sha256:0a"}
+    found = _drift.drift(env, env, FLAGS, [], {**example.service, "image": declared}, source)
+    assert [said for said in found["lost"] if "image" in said] == []
 
 
 def test_a_switch_on_record_explains_a_fleet_directory_that_is_behind(example: t.Any, env: dict[str, str]) -> None:
