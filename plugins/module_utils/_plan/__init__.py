@@ -8,6 +8,7 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.plan import attempt_id, make_plan
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.score import score
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.verdicts import verdicts
 
-__all__ = ["attempt_id", "make_plan", "verdicts"]
+__all__ = ["attempt_id", "make_plan", "score", "verdicts"]

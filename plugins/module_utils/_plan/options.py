@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.alternatives import arguments, candidate_of
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.alternatives import arguments, candidate_of, quoted
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
     largest_context,
     most_sequences,
@@ -46,11 +46,11 @@ def options(base: Situation) -> list[Json]:
             {
                 "name": name,
                 "to": shape.with_pair(*candidate.pair),
-                "says": _what(now.running.shape, shape)
+                "says": _what(candidate)
                 + " "
                 + compared(candidate, candidate.pair[0], filled.pair if filled else None),
                 "gates": verdict.gates,
-                "request": arguments(now.running.shape, shape),
+                "request": _asked(candidate),
             }
         )
     return found
@@ -99,16 +99,24 @@ def _shapes(now: Situation) -> t.Iterator[tuple[str, Shape]]:
         yield f"{other}_cache", shape._replace(kv_cache_dtype=other)
 
 
-def _what(running: Shape, shape: Shape) -> str:
+def _what(candidate: Situation) -> str:
+    running, shape = candidate.running.shape, candidate.shape
+    sequences = f"{counted(shape.max_num_seqs, 'sequence')} of {shape.max_model_len:,} tokens"
+    one = "one of them backed at once, which is less than the contract"
     if shape == running:
-        return (
-            f"{counted(shape.max_num_seqs, 'sequence')} of {shape.max_model_len:,} tokens as now, the rest "
-            "of the ceiling to the slab."
-        )
-    return (
-        f"{counted(shape.max_num_seqs, 'sequence')} of {shape.max_model_len:,} tokens in "
-        f"{shape.kv_cache_dtype}, all backed at once."
-    )
+        backed = f" ({one})" if candidate.request.backing == "one_request" else ""
+        return f"{sequences} as now{backed}, the rest of the ceiling to the slab."
+    backed = one if candidate.request.backing == "one_request" else "all backed at once"
+    return f"{sequences} in {shape.kv_cache_dtype}, {backed}."
+
+
+def _asked(candidate: Situation) -> str:
+    """The command's arguments; a pool for one request is asked for with its reason."""
+    request = candidate.request
+    if request.backing == "full":
+        return arguments(candidate.running.shape, candidate.shape)
+    asked = arguments(candidate.running.shape, candidate.shape, backing=request.backing)
+    return f"{asked} -e {quoted(f'backing_reason={request.backing_reason}')}"
 
 
 def _signed(value: float) -> str:

@@ -181,7 +181,9 @@ def lendable_slots(s: Situation, pool_mib: float) -> tuple[int, int, str] | None
         return None
     unchanged = s.shape == s.running.shape and pool_mib == s.running.kv.mib
     factor = becomes / was
-    widen = 0.0 if unchanged else 4 + 0.01 * max(printed) * factor
+    # A pool that is only known as printed may hold a little more or less for tokens than it seems.
+    rounding = s.running.kv.plus_minus_mib / was
+    widen = 0.0 if unchanged else 4 + (0.01 + rounding) * max(printed) * factor
     because = (
         f"mover: {', '.join(number(slots) for slots in printed)} slots can be lent out of the KV cache now, times the "
         f"part of the pool that holds tokens: {mib(becomes)} over {mib(was)}"

@@ -72,7 +72,14 @@ def test_a_pool_for_one_request_says_what_all_would_need():
     assert (contract["backing"], contract["needed_mib"], contract["full_mib"]) == ("one_request", 2205.613, 5062.059)
     gate = next(gate for gate in plan["gates"] if gate["name"] == "pool_meets_contract")
     assert "That is less than the contract: all 3 need 5,062.06 MiB." in gate["says"]
-    assert make_plan(booted(), {})["contract"]["backing"] == "full"
+    option = plan["options"][1]
+    assert "one of them backed at once, which is less than the contract" in option["says"]
+    assert (
+        option["request"] == "-e max_num_seqs=4 -e fill=true -e backing=one_request -e 'backing_reason=a single user'"
+    )
+    whole = make_plan(booted(), {})
+    assert whole["contract"]["backing"] == "full"
+    assert whole["options"][1]["says"].startswith("4 sequences of 200,000 tokens in fp8, all backed at once.")
 
 
 def test_unknown_figures_say_what_one_boot_would_tell():
