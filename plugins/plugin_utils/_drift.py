@@ -109,9 +109,7 @@ def _tagged(image: str) -> str:
     return image if ":" in last or "@" in last else f"{image}:latest"
 
 
-def _lost_image(
-    service: t.Mapping[str, t.Any], source: t.Mapping[str, t.Any], env: t.Mapping[str, str]
-) -> list[str]:
+def _lost_image(service: t.Mapping[str, t.Any], source: t.Mapping[str, t.Any], env: t.Mapping[str, str]) -> list[str]:
     """That another image is declared than the one that runs, where no env names any: a resize keeps what runs."""
     declared, image = service.get("image"), source.get("image")
     if not image or declared is None or "IMAGE" in env:

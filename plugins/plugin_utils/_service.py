@@ -22,9 +22,16 @@ _OWN_OPTIONS = {
     "--init": "the serve script does it",
     "--network": "the container has the network of the host, where the endpoint is probed",
     "--net": "the container has the network of the host, where the endpoint is probed",
+    "--pod": "a pod has a network of its own, and the container that of the host, where the endpoint is probed",
+    "--pod-id-file": "a pod has a network of its own, and the container that of the host, where the endpoint is probed",
+    "--sig-proxy": "by it the runtime passes the stop of the unit on to the engine",
+    "--attach": "all that the engine prints has to reach the journal of the unit",
+    "-a": "all that the engine prints has to reach the journal of the unit",
     "--detach": "the unit runs the container in the foreground, so that it ends with it",
     "-d": "the unit runs the container in the foreground, so that it ends with it",
 }
+# Short options without a value, which others follow in the same word: -it, -dt, -ite NAME=VALUE.
+_SHORT = "-[itPq]*"
 # What becomes of a container's output with these log drivers: nobody can read the boot afterwards.
 _UNREADABLE_DRIVERS = ("none", "passthrough", "passthrough-tty")
 
@@ -80,8 +87,10 @@ def container_objection(service: Service) -> None:
         option, equals, value = word.partition("=")
         if not equals:
             value = words[position + 1] if position + 1 < len(words) else ""
-        if option in _OWN_OPTIONS:
-            raise _unfit(service, f"has {option}: {_OWN_OPTIONS[option]}. Take it out")
+        short = re.match(f"{_SHORT}([ad])", word)
+        own = f"-{short[1]}" if short else option
+        if own in _OWN_OPTIONS:
+            raise _unfit(service, f"has {own}: {_OWN_OPTIONS[own]}. Take it out")
         if option == "--log-driver" and value in _UNREADABLE_DRIVERS:
             raise _unfit(
                 service,
@@ -99,8 +108,8 @@ def container_objection(service: Service) -> None:
 
 def _variable(word: str, following: str) -> str:
     """The name of the variable that an option sets to a value; empty where it sets none."""
-    match = re.fullmatch(r"(?:--env=|-e=?)(?P<assignment>.+)", word)
-    assignment = match["assignment"] if match else following if word in ("-e", "--env") else ""
+    match = re.fullmatch(rf"(?:--env=|{_SHORT}e=?)(?P<assignment>.+)", word)
+    assignment = match["assignment"] if match else following if re.fullmatch(f"--env|{_SHORT}e", word) else ""
     name, equals, _value = assignment.partition("=")
     return name if equals else ""
 
@@ -148,7 +157,7 @@ def image_objection(service: Service, image: t.Any, env: str) -> str:
         what = f"the unit {unit} runs its engine without a container" if unit else f"{name} is a plain process"
         return f"image={image} was asked, and {what}: there is no image. Leave it out."
     return (
-        f"image={image} was asked for {name}. A change of the image is not part of a resize yet: a plan is made from "
+        f"image={image} was asked for {name}. A change of the image is not part of a resize: a plan is made from "
         f"what the engine of that image printed. Write it as IMAGE in {env}, on the host and in the fleet directory, "
         f"and as `image` of {name} in the inventory, restart {unit}, and resize from there."
     )

@@ -142,12 +142,25 @@ def test_the_command_of_each_engine() -> None:
         (["--name", "x"], "--name: the container is named by `container`"),
         (["--name=x"], "--name: the container is named by `container`"),
         (["-d"], "-d: the unit runs the container in the foreground"),
+        (["-dt"], "-d: the unit runs the container in the foreground"),
+        (["-itd"], "-d: the unit runs the container in the foreground"),
+        (["-qdv", "/srv:/srv"], "-d: the unit runs the container in the foreground"),
+        (["--detach=true"], "--detach: the unit runs the container in the foreground"),
+        (["-a", "stdin"], "-a: all that the engine prints has to reach the journal of the unit"),
+        (["-astdin"], "-a: all that the engine prints has to reach the journal of the unit"),
+        (["-ia", "stdin"], "-a: all that the engine prints has to reach the journal of the unit"),
+        (["--attach=stdin"], "--attach: all that the engine prints has to reach the journal of the unit"),
+        (["--sig-proxy=false"], "--sig-proxy: by it the runtime passes the stop"),
+        (["--pod", "llm"], "--pod: a pod has a network of its own"),
+        (["--pod-id-file=/run/pod"], "--pod-id-file: a pod has a network of its own"),
         (["--network", "bridge"], "--network: the container has the network of the host"),
         (["localhost/other:1"], "begins with 'localhost/other:1', which is no option"),
         (["--env", "HF_TOKEN=shown-to-nobody"], "sets HF_TOKEN, which carries a secret"),
         (["--env=API_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
         (["-eAPI_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
         (["-e", "API_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
+        (["-ite", "API_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
+        (["-teAPI_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
     ],
 )
 def test_options_that_hide_the_engine_or_show_a_secret_are_refused(options: list[str], said: str) -> None:
@@ -166,6 +179,7 @@ def test_options_that_hide_the_engine_or_show_a_secret_are_refused(options: list
     [
         ["--log-driver", "journald"],
         ["--env", "HSA_OVERRIDE_GFX_VERSION=11.0.0", "--env-file", "/srv/x.env", "--env", "HF_TOKEN"],
+        ["-t", "-it", "-v/data:/data", "-hdankserver", "--add-host", "a:1", "--annotation=a=d", "--device", "/dev/dri"],
         ["--ulimit", "memlock=-1", "--group-add", "keep-groups", "--security-opt=label=disable"],
     ],
 )
@@ -206,4 +220,4 @@ def test_a_request_for_another_image_is_refused_with_what_fits_the_service() -> 
     assert "flashnext is a plain process: there is no image" in _service.image_objection(PROCESS, "x:2", env)
     assert "flashnext.service runs its engine without a container" in _service.image_objection(UNIT, "x:2", env)
     said = _service.image_objection(ROOTLESS, "x:2", env)
-    assert "not part of a resize yet" in said and env in said and "restart flashnext.service" in said
+    assert "is not part of a resize: " in said and env in said and "restart flashnext.service" in said
