@@ -26,6 +26,7 @@ limit() {
     case $1 in
         units | mutations | worlds) echo 2400 ;;
         unit | rehearsal | next-unit) echo 1200 ;;
+        hosts) echo 1500 ;; # from nothing: what a host is made of is fetched and unpacked first
         *) echo 900 ;;
     esac
 }
