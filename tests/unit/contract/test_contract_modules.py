@@ -20,6 +20,7 @@ from contract_files import MODULES, ROOT, argument_spec, module_strings, options
 
 KEYWORDS_BESIDE_A_MODULE = set(
     [
+        "any_errors_fatal",
         "become",
         "check_mode",
         "delegate_to",
