@@ -121,6 +121,25 @@ def test_a_fill_of_each_named_world_backs_all_and_holds_every_prediction(name: s
     assert (again["changes"], again["to"]) == ([], plan["to"])
 
 
+@pytest.mark.parametrize("tp", [1, 2, 4])
+@pytest.mark.parametrize(
+    "shape", [{"kv_cache_dtype": "bf16"}, *({"num_speculative_tokens": depth} for depth in (0, 1, 3))]
+)
+def test_known_dimensions_serve_any_tp_dtype_and_depth(tp: int, shape: dict[str, Any]) -> None:
+    world = named("one-card" if tp == 1 else "dankserver")
+    world.gpus = ["gfx1201"] * tp
+    flags = world.flags.replace("--tp 2", f"--tp {tp}").replace("--host-pool-mib 16384", "--host-pool-mib 40960")
+    before = ledger_of(world, flags)
+    plan = make_plan(before, {"shape": shape}, alternatives=False)
+    assert plan["contract"]["figures_from"] == "architecture"
+    after = ledger_of(world, with_pair_and_shape(flags, plan["to"]))
+    assert (after["status"], after["capacity"]["full"]) == ("complete", True)
+    assert {item["verdict"] for item in verdicts(plan["predictions"], after)} == {"held"}
+    # The boot's own figures are those that the dimensions gave.
+    kept = make_plan(after, {"pair": "keep"}, alternatives=False)["contract"]
+    assert (kept["needed_mib"], kept["figures_from"]) == (plan["contract"]["needed_mib"], "ledger")
+
+
 def test_a_slab_that_holds_every_expert_loses_none_before_it_must() -> None:
     # Every expert is in the slab, which is not full: the mean slot is told by what the idle cache lends.
     world = random_world(41)
