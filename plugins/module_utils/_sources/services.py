@@ -69,7 +69,7 @@ def of_unit(name: str, scope: str, known: dict[str, t.Any]) -> Printed:
     """
     found = unit.show(name, scope)
     known.update(name=found.name, restarts=found.restarts, restarted_by="systemd")
-    if not runs(found):
+    if not found.runs:
         raise NotReadable(_no_unit(found) + _last_boot(found, scope), code="unit_inactive")
     main = _main_process(found)
     known.update(invocation=found.invocation, started_at=main.started_at if main is not None else None)
@@ -81,13 +81,6 @@ def of_unit(name: str, scope: str, known: dict[str, t.Any]) -> Printed:
     if not text:
         raise NotReadable(_empty_journal(found), code="log_empty")
     return Printed(text, main.flags if main is not None and not _is_client(main.argv) else None)
-
-
-def runs(found: unit.Unit) -> bool:
-    """Whether a unit is started or starting; one that waits for its next start is not."""
-    return found.active_state in ("active", "activating", "reloading", "deactivating") and (
-        found.sub_state not in ("auto-restart", "auto-restart-queued")
-    )
 
 
 def _main_process(found: unit.Unit) -> process.Process | None:
@@ -153,8 +146,10 @@ def _last_boot(found: unit.Unit, scope: str) -> str:
 
 def _empty_journal(found: unit.Unit) -> str:
     reader = ""
-    if found.scope == "system" and os.geteuid() != 0:
-        reader = " A user outside the group systemd-journal does not see it: run with become."
+    if os.geteuid() != 0:
+        reader = " A user outside the group systemd-journal may not see it" + (
+            ": run with become." if found.scope == "system" else "."
+        )
     return (
         f"The journal holds nothing that {found.name} printed since its last start (invocation {found.invocation})."
         f"{reader} A container with the log driver passthrough writes past its unit: start it with --log-driver "

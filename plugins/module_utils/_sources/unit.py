@@ -13,8 +13,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command 
     run,
 )
 
-SCOPES = ("system", "user")
-
 _PROPERTIES = (
     "Id",
     "LoadState",
@@ -26,7 +24,7 @@ _PROPERTIES = (
     "ExecMainStatus",
     "InvocationID",
     "NRestarts",
-    "FragmentPath",
+    "Job",
 )
 # ExecMainCode as systemctl prints it: the kernel's si_code, see waitid(2).
 _ENDINGS = {"1": "status", "2": "signal", "3": "signal"}
@@ -35,7 +33,8 @@ _ENDINGS = {"1": "status", "2": "signal", "3": "signal"}
 class Unit(t.NamedTuple):
     """``name`` is systemd's own, with its suffix. ``main_pid`` is 0 where no process of it runs. ``exit_status`` is
     ``status 2`` or ``signal 9``, of the main process that ended last; empty while it runs. ``invocation`` is the id of
-    the last start, empty where there was none. ``restarts`` counts systemd's own, ``fragment`` is the unit's file."""
+    the last start, empty where there was none. ``restarts`` counts systemd's own, ``job`` is the number of what is
+    queued for it, 0 where nothing is."""
 
     name: str
     scope: str
@@ -47,7 +46,17 @@ class Unit(t.NamedTuple):
     exit_status: str
     invocation: str
     restarts: int
-    fragment: str
+    job: int
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing of it runs, and systemd will not start it by itself."""
+        return self.active_state in ("inactive", "failed")
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has been started: one that waits for its next restart has not."""
+        return not self.stopped and self.sub_state not in ("auto-restart", "auto-restart-queued")
 
 
 def systemctl(scope: str, *words: str, timeout: float = 60) -> Done:
@@ -85,7 +94,7 @@ def parse_unit(text: str, scope: str) -> Unit:
         exit_status=f"{ending} {_number(found.get('ExecMainStatus'))}" if ending else "",
         invocation=found.get("InvocationID", ""),
         restarts=_number(found.get("NRestarts")),
-        fragment=found.get("FragmentPath", ""),
+        job=_number(found.get("Job")),
     )
 
 
@@ -108,10 +117,12 @@ def journal(invocation: str, scope: str) -> str:
         ]
     )
     if status:
-        whose = "the system's journal" if scope == "system" else "the user's journal"
+        whose, become = (
+            ("the system's journal", "Run with become, or let") if scope == "system" else ("the journal", "Let")
+        )
         raise RadianceError(
-            f"journalctl cannot read {whose}: {_words(text) or f'status {status}'} Run with become, or let the user "
-            "into the group systemd-journal.",
+            f"journalctl cannot read {whose}: {_words(text) or f'status {status}'} {become} the user into the group "
+            "systemd-journal.",
             code="journal_unreadable",
         )
     return text

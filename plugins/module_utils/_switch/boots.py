@@ -87,9 +87,15 @@ def _follow(
     answer, pause = "", _FIRST_POLL
     while True:
         # Whether it lives is asked before the log is read: what it printed last is then in what we read.
-        current = manager.current()
-        process = current if current is not None and manager.owns(boot, current) else None
-        lives = process is not None or manager.lives(boot)
+        try:
+            current = manager.current()
+            process = current if current is not None and manager.owns(boot, current) else None
+            lives = process is not None or manager.lives(boot)
+        except RadianceError:
+            if time.monotonic() - start >= timeout:
+                raise
+            time.sleep(text.longest_pause)  # a runtime that is too busy to answer says nothing of the boot
+            continue
         if process is not None:
             flags = process.flags
         new = text.poll()

@@ -13,8 +13,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager i
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.process_manager import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.systemd_manager import SystemdManager
 
-MANAGERS = ("process", "systemd", "systemd_user")
-
 
 def manager_of(described: t.Mapping[str, t.Any]) -> Manager:
     """The manager whose ``described`` this is."""

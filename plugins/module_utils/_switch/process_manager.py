@@ -22,11 +22,9 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file imp
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.log_text import LogText, holds_offset
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import (
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Boot, BootText, Manager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.signals import (
     KILL_WAIT,
-    Boot,
-    BootText,
-    Manager,
     held_by_the_kernel,
     send,
     wait_until,

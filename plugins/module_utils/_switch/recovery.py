@@ -85,7 +85,7 @@ def _serving(request: Request, journal: Journal) -> _Serving | None:
 
 
 def _refuse_beside(request: Request, manager: Manager) -> None:
-    """Refuse to start an engine beside one that runs without our pid file or log."""
+    """Refuse to start an engine beside one that runs that was started in another way."""
     stranger = manager.stranger()
     if stranger is not None:
         raise RadianceError(f"{stranger}. The switch before is not finished yet.", code="foreign_process")
@@ -176,7 +176,7 @@ def _adopt(transaction: Transaction) -> None:
     journal = transaction.journal
     boot = journal.data["boot"]
     found = transaction.manager.current()
-    if found is None or (boot is not None and transaction.manager.lives(boot)):
+    if found is None or (boot is not None and boot["pid"] is not None and transaction.manager.lives(boot)):
         return
     journal.enter(journal.data["phase"], boot=transaction.manager.boot_of(found, boot))
 

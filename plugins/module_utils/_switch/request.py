@@ -100,7 +100,8 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
 def _read_manager(service: str, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What describes the manager, with only the options that it takes."""
     start = list(options.get("start") or [])
-    if options["manager"] == "process" and not start or start and not start[0].startswith("/"):
+    needed = options["manager"] == "process"
+    if (needed and not start) or (start and not start[0].startswith("/")):
         raise RadianceError("start needs a program by its absolute path as its first item.", code="option_unusable")
     if options["manager"] == "process":
         for name in ("pid_file", "path"):
@@ -122,7 +123,7 @@ def _read_manager(service: str, options: t.Mapping[str, t.Any]) -> dict[str, t.A
         "scope": "user" if options["manager"] == "systemd_user" else "system",
         "source": source,
         "name": options.get("name") or service,
-        "runs": start[0] if start else None,
+        "script": start[0] if start else None,
     }
 
 

@@ -3,12 +3,13 @@
 """A service that is a unit of systemd, of the system or of a user, with its engine in a container or without one.
 
 The unit's own state is not enough: where somebody kills the client of a container runtime the unit has failed while
-the container goes on serving and holds the cards. So *runs* is what the runtime and the process list say.
+the container goes on serving and holds the cards. So what runs is what the runtime and the process list say.
 Private to the collection: it may change in any release.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -22,12 +23,11 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import c
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, read_text
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import (
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal_text import JournalText
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Boot, BootText, Manager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.signals import (
     KILL_WAIT,
-    Boot,
-    BootText,
-    Manager,
     held_by_the_kernel,
     send,
     wait_until,
@@ -36,9 +36,11 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager i
 _POLL = 0.3
 # A queued start waits for other units of the machine: its network, its disks.
 _START_WAIT = 120.0
-# How far the runtime's own log may be behind the journal.
-_SAME_LINE = 5.0
-_UP = ("active", "activating", "reloading", "deactivating", "refreshing")
+# So long after its job has ended a unit that is down has no invocation to come.
+_ENDED_AT_ONCE = 2.0
+# A runtime whose database is locked, or a systemd that is reloading, answers a moment later.
+_PATIENCE = 10.0
+_Answer = t.TypeVar("_Answer")
 
 
 def exec_words(shown: str) -> list[str]:
@@ -51,22 +53,22 @@ class SystemdManager(Manager):
     """A boot is ``{before, invocation, pid, ticks}``: the unit's invocation before the start, and that of the boot.
 
     ``source`` says where the engine's text is: ``journald``, or the runtime that has a container called ``name``.
-    ``runs`` is the program that the unit has to start, where the caller knows it.
+    ``script`` is the program that the unit has to start, where the caller knows it.
     """
 
-    def __init__(self, unit: str, scope: str, source: str, name: str, runs: str | None) -> None:
+    def __init__(self, unit: str, scope: str, source: str, name: str, script: str | None) -> None:
         self.unit = unit
         self.scope = scope
         self.source = source
         self.name = name
-        self.runs = runs
+        self.script = script
         self.described = {
             "kind": "systemd",
             "unit": unit,
             "scope": scope,
             "source": source,
             "name": name,
-            "runs": runs,
+            "script": script,
         }
         self.start_argv = self._systemctl("start")
 
@@ -74,13 +76,18 @@ class SystemdManager(Manager):
         """The command as a person writes it."""
         return ["systemctl", *(["--user"] if self.scope == "user" else []), verb, self.unit]
 
-    def _state(self) -> units.Unit:
-        return units.show(self.unit, self.scope)
+    def state(self) -> units.Unit:
+        """How the unit stands. Raises RadianceError ``systemd_unreachable``."""
+        return _patiently(lambda: units.show(self.unit, self.scope))
 
-    def _container(self) -> process.Process | None:
+    def container(self) -> containers.Container | None:
+        """The container of this service, if there is one. Raises RadianceError ``runtime_unusable``."""
         if self.source not in containers.RUNTIMES:
             return None
-        found = containers.inspect(self.source, self.name)
+        return _patiently(lambda: containers.inspect(self.source, self.name))
+
+    def _in_container(self) -> process.Process | None:
+        found = self.container()
         ticks = process.start_ticks(found.pid) if found is not None and found.pid else None
         if found is None or ticks is None:
             return None
@@ -88,11 +95,11 @@ class SystemdManager(Manager):
 
     def current(self) -> process.Process | None:
         """The container's first process; before there is one, or without a container, the unit's main process."""
-        found = self._container()
+        found = self._in_container()
         if found is not None:
             return found
-        state = self._state()
-        return process.of(state.main_pid) if state.main_pid and state.active_state in _UP else None
+        state = self.state()
+        return process.of(state.main_pid) if state.main_pid and not state.stopped else None
 
     def nothing_runs(self) -> str:
         """What shows that nothing runs."""
@@ -104,26 +111,29 @@ class SystemdManager(Manager):
 
     def stranger(self) -> str | None:
         """A sentence when the unit is up and its container is not there."""
-        if self.source not in containers.RUNTIMES or self._container() is not None:
+        if self.source not in containers.RUNTIMES or self._in_container() is not None:
             return None
-        if self._state().active_state not in _UP:
+        if not self.state().runs:
             return None
         return (
             f"The unit {self.unit} is up, and {self.source} of this user has no running container called {self.name}. "
-            "Wait until it has one, or correct `container`"
+            "Wait until it has one, or correct the name of the container"
         )
 
     def problem(self, installs: t.Collection[str]) -> str | None:
         """A sentence when systemd could not start the unit, or would start something else."""
-        state = self._state()
+        state = self.state()
         if state.load_state != "loaded":
-            return f"unit: {self.unit} is {state.load_state} in the systemd of the {self.scope}"
+            return (
+                f"unit: {self.unit} is {state.load_state} in the systemd of the {self.scope}. Put it there, have "
+                f"{shlex.join(self._systemctl('daemon-reload')[:-1])} read it, or correct `unit`"
+            )
         if self.scope == "system" and os.geteuid() != 0:
             return f"unit: only root starts {self.unit} of the system. Run this with become"
         words = self.program()
-        if self.runs is not None and self.runs not in words:
-            return f"unit: {self.unit} runs {' '.join(words) or 'nothing'}, and these files are for {self.runs}"
-        gone = self.no_program()
+        if self.script is not None and self.script not in words:
+            return f"unit: {self.unit} runs {' '.join(words) or 'nothing'}, and these files are for {self.script}"
+        gone = self._missing(words)
         return f"unit: {gone}" if gone is not None and os.path.realpath(words[0]) not in installs else None
 
     def program(self) -> list[str]:
@@ -132,7 +142,9 @@ class SystemdManager(Manager):
 
     def no_program(self) -> str | None:
         """A few words when the program of ExecStart is not there."""
-        words = self.program()
+        return self._missing(self.program())
+
+    def _missing(self, words: t.Sequence[str]) -> str | None:
         if words and shutil.which(words[0]) is not None:
             return None
         return f"{words[0]} of {self.unit} is not an executable file" if words else f"{self.unit} has no ExecStart"
@@ -143,7 +155,7 @@ class SystemdManager(Manager):
 
     def next_boot(self) -> Boot:
         """The unit's last invocation: the next one is another."""
-        return {"before": self._state().invocation, "invocation": None, "pid": None, "ticks": None}
+        return {"before": self.state().invocation, "invocation": None, "pid": None, "ticks": None}
 
     def start(self, boot: Boot) -> Boot:
         """Have systemd start the unit, and wait until it has begun. Raises RadianceError ``start_failed``."""
@@ -151,15 +163,33 @@ class SystemdManager(Manager):
         done = units.systemctl(self.scope, "start", "--no-block", self.unit)
         if done.status != 0:
             raise RadianceError(f"systemd does not start {self.unit}: {done.err.strip()}", code="start_failed")
-        if not wait_until(lambda: self._is(boot, self._state()), _START_WAIT, _POLL):
-            raise RadianceError(
-                f"systemd has not begun to start {self.unit} within {_START_WAIT:g} s: another job is in its way. "
-                f"{shlex.join(self._systemctl('list-jobs')[:-1])} names it.",
-                code="start_failed",
-            )
-        state = self._state()
+        self._await_invocation(boot)
+        state = self.state()
         ticks = process.start_ticks(state.main_pid) if state.main_pid else None
         return {**boot, "invocation": state.invocation, "pid": state.main_pid if ticks else None, "ticks": ticks}
+
+    def _await_invocation(self, boot: Boot) -> None:
+        down_since: float | None = None
+        deadline = time.monotonic() + _START_WAIT
+        while True:
+            state, now = self.state(), time.monotonic()
+            if self._is(boot, state):
+                return
+            # A unit that has ended well and that nothing refers to is forgotten, with its invocation.
+            down_since = (down_since or now) if state.stopped and not state.job else None
+            if down_since is not None and now - down_since >= _ENDED_AT_ONCE:
+                raise RadianceError(
+                    f"{self.unit} ended at once{' with ' + state.exit_status if state.exit_status else ''}. What its "
+                    "ExecStart runs has to stay in the foreground: `exec` the engine or its container, without -d.",
+                    code="start_failed",
+                )
+            if now >= deadline:
+                raise RadianceError(
+                    f"systemd has not begun to start {self.unit} within {_START_WAIT:g} s: another job is in its way. "
+                    f"{shlex.join(self._systemctl('list-jobs')[:-1])} names it.",
+                    code="start_failed",
+                )
+            time.sleep(_POLL)
 
     def began(self, boot: t.Mapping[str, t.Any]) -> str:
         """The unit: the engine's own process is known when its container has one."""
@@ -176,36 +206,36 @@ class SystemdManager(Manager):
         """The invocation that the unit is in."""
         return {
             "before": "",
-            "invocation": self._state().invocation,
+            "invocation": self.state().invocation,
             "pid": found.pid,
             "ticks": found.started_ticks,
         }
 
     def owns(self, boot: t.Mapping[str, t.Any], found: process.Process) -> bool:
         """Whether it is the very process, or the unit is in the invocation of that boot."""
-        return (boot["pid"], boot["ticks"]) == (found.pid, found.started_ticks) or self._is(boot, self._state())
+        return (boot["pid"], boot["ticks"]) == (found.pid, found.started_ticks) or self._is(boot, self.state())
 
     def lives(self, boot: t.Mapping[str, t.Any]) -> bool:
         """Whether the process that is known of that boot lives, or else the unit in its invocation."""
         if boot["pid"] is not None and process.alive(int(boot["pid"]), int(boot["ticks"])):
             return True
-        state = self._state()
-        return self._is(boot, state) and state.active_state in _UP and state.sub_state != "auto-restart"
+        state = self.state()
+        return self._is(boot, state) and state.runs
 
     def text(self, boot: t.Mapping[str, t.Any]) -> BootText:
         """What the unit wrote to the journal in that invocation."""
-        return _JournalText(self, boot)
+        return JournalText(self, boot)
 
     def invocation_of(self, boot: t.Mapping[str, t.Any]) -> str:
         """The invocation of that boot, empty while systemd has not begun it."""
         if boot["invocation"]:
             return str(boot["invocation"])
-        state = self._state()
+        state = self.state()
         return state.invocation if self._is(boot, state) else ""
 
     def exit_status(self, boot: t.Mapping[str, t.Any]) -> str | None:
         """What systemd tells of the main process, while the unit has not begun another invocation."""
-        state = self._state()
+        state = self.state()
         return state.exit_status or None if self._is(boot, state) else None
 
     def reading(self, receipts: str | None = None) -> Reading:
@@ -224,15 +254,17 @@ class SystemdManager(Manager):
     def stop(self, pid: int, ticks: int, timeout: float) -> str:
         """Stop the unit and what is left of its container; by force after ``timeout`` seconds."""
         began = time.monotonic()
-        alone = self._state().active_state not in _UP
+        alone = self.state().stopped
         self._stop_unit()
         if alone:
             send(pid, ticks, signal.SIGTERM)  # its client was killed: systemd knows nothing of the container
         if wait_until(lambda: self._down(pid, ticks), timeout, _POLL):
             return f"{self.unit} and process {pid} ended {time.monotonic() - began:.1f} s after systemctl stop"
-        found = self.current()
-        for number, start in {(pid, ticks), *([(found.pid, found.started_ticks)] if found is not None else [])}:
-            send(number, start, signal.SIGKILL)
+        send(pid, ticks, signal.SIGKILL)
+        with contextlib.suppress(RadianceError):
+            found = self.current()
+            if found is not None:
+                send(found.pid, found.started_ticks, signal.SIGKILL)
         units.systemctl(self.scope, "kill", "--signal=SIGKILL", self.unit)
         if not wait_until(lambda: self._down(pid, ticks), KILL_WAIT, _POLL):
             raise held_by_the_kernel(pid)
@@ -241,73 +273,41 @@ class SystemdManager(Manager):
     def _stop_unit(self) -> None:
         done = units.systemctl(self.scope, "stop", "--no-block", self.unit)
         if done.status != 0:
-            raise RadianceError(f"systemd does not stop {self.unit}: {done.err.strip()}", code="still_running")
+            raise RadianceError(
+                f"systemd does not stop {self.unit}: {done.err.strip()} By hand: {shlex.join(self.stop_argv(0))}.",
+                code="still_running",
+            )
 
     def hold_down(self, timeout: float) -> None:
         """Stop a unit that waits for its next restart, or that has just begun it."""
         self._stop_unit()
-        if not wait_until(lambda: self._state().active_state not in _UP, timeout, _POLL):
+        if not wait_until(lambda: self.state().stopped, timeout, _POLL):
             raise RadianceError(
-                f"{self.unit} did not end within {timeout:g} s of systemctl stop.", code="still_running"
+                f"{self.unit} did not end within {timeout:g} s of systemctl stop (stop_timeout), so nothing else was "
+                f"started. {shlex.join(self._systemctl('status'))} tells what it waits for.",
+                code="still_running",
             )
 
     def _down(self, pid: int, ticks: int) -> bool:
-        return not process.alive(pid, ticks) and self._state().active_state not in _UP and self._container() is None
+        try:
+            return not process.alive(pid, ticks) and self.state().stopped and self._in_container() is None
+        except RadianceError:
+            return False  # what cannot be asked is not known to be down
 
     def by_hand(self, found: process.Process | None, before: t.Sequence[str]) -> list[str]:
         """systemctl, whatever runs."""
         stop = [] if found is None else [shlex.join(self._systemctl("stop"))]
-        return [*stop, *before, shlex.join(self._systemctl("start"))]
+        again = [shlex.join(self._systemctl(verb)) for verb in ("reset-failed", "start")]
+        return [*stop, *before, *again]
 
 
-class _JournalText(BootText):
-    """Read anew at each poll: until a boot listens it has printed some hundred lines."""
-
-    longest_pause = 1.0
-
-    def __init__(self, manager: SystemdManager, boot: t.Mapping[str, t.Any]) -> None:
-        self._manager = manager
-        self._boot = boot
-        self._text = ""
-
-    def poll(self) -> bool:
-        """Whether the journal has more of it than before."""
-        invocation = self._manager.invocation_of(self._boot)
-        before = len(self._text)
-        if invocation:
-            self._text = units.journal(invocation, self._manager.scope)
-        return len(self._text) != before
-
-    def lines(self) -> str:
-        """The journal has whole lines only."""
-        return self._text
-
-    def all(self) -> str:
-        """The journal has whole lines only."""
-        return self._text
-
-    def reading(self, found: process.Process | None, flags: t.Mapping[str, str]) -> Reading:
-        """By the declared source where that has the boot; it has lost the container of a boot that ended."""
-        known = {
-            "kind": "journald",
-            "name": self._manager.unit,
-            "invocation": self._manager.invocation_of(self._boot),
-            "started_at": found.started_at if found is not None else None,
-        }
-        reading = read_text(self._text, known, flags)
-        if found is None or not reading.ledger["ready"]:
-            return reading
-        # The runtime may write its own log a moment later than the journal has the line.
-        told: list[Reading] = []
-
-        def ready() -> bool:
-            told[:] = [self._manager.reading()]
-            return bool(told[0].ledger["ready"])
-
-        if wait_until(ready, _SAME_LINE, _POLL):
-            return told[0]
-        # The runtime cannot read its log: the boot is still that of its container, which is how its receipt is found.
-        return read_text(self._text, {**told[0].known, "kind": "journald", "name": self._manager.unit}, flags)
-
-    def close(self) -> None:
-        """Nothing is held."""
+def _patiently(ask: t.Callable[[], _Answer]) -> _Answer:
+    """What ``ask`` returns, asked again for a while where it raises."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return ask()
+        except RadianceError as error:
+            if error.code == "command_missing" or time.monotonic() >= deadline:
+                raise
+        time.sleep(_POLL)

@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, referee, release
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, instant, seconds_since
@@ -90,6 +91,7 @@ class Transaction:
         self.run.ledger = None
         with self.run.phase("stop") as phase:
             if self.old is None:
+                self.manager.hold_down(self.request.stop_timeout)
                 phase.says = "nothing runs"
                 return
             self.run.changed = True
@@ -162,7 +164,8 @@ class Transaction:
             boot = self.journal.data["boot"]
             if not self.manager.lives(boot):
                 raise RadianceError(
-                    f"Process {boot['pid']} listened and has ended since; its last words are in its log.",
+                    f"Process {boot['pid']} listened and has ended since; its last words are in the log or the journal "
+                    "of the service.",
                     code="engine_exited",
                 )
 
@@ -257,12 +260,12 @@ class Transaction:
         """The old pair is not back. The journal stays for the next run to try again; not where nothing ran before."""
         self.run.outcome = "failed"
         self.run.changed = True
-        found = self.manager.current()
+        found = self._seen()
         if found is not None and error.code == "engine_refused":
             # It has said why it ends and may not have ended yet: neither we nor a person must wait for it to come up.
             with contextlib.suppress(RadianceError):
                 self.manager.stop(found.pid, found.started_ticks, self.request.stop_timeout)
-            found = self.manager.current()
+            found = self._seen()
         unrestored = files.by_hand(self.journal.data["files"])
         with contextlib.suppress(OSError, RadianceError):
             self._append(self._back_entry(cause, serving=False))
@@ -282,6 +285,12 @@ class Transaction:
             )
         self.run.says.append(says)
         return RadianceError(says, code=cause["code"])
+
+    def _seen(self) -> Process | None:
+        """What runs, as far as it can be asked: nothing may keep us from saying that the service is down."""
+        with contextlib.suppress(RadianceError, OSError):
+            return self.manager.current()
+        return None
 
     # Shared
 

@@ -10,7 +10,6 @@ import typing as t
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.services import runs
 
 LOGS = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 HEALTHY = LOGS / "healthy-1.0.13.log"
@@ -69,7 +68,7 @@ def test_a_unit_that_runs() -> None:
         exit_status="",
         invocation="9ab33127a628458496da25cd04d0713b",
         restarts=0,
-        fragment="/etc/systemd/system/flashnext.service",
+        job=0,
     )
 
 
@@ -96,7 +95,7 @@ def test_how_the_main_process_ended(code: str, status: str, says: str) -> None:
 
 def test_a_unit_that_does_not_exist() -> None:
     found = unit.parse_unit(UNKNOWN, "system")
-    assert (found.load_state, found.invocation, found.fragment) == ("not-found", "", "")
+    assert (found.load_state, found.invocation, found.job) == ("not-found", "", 0)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_a_unit_that_does_not_exist() -> None:
     ],
 )
 def test_whether_a_unit_runs(active: str, sub: str, does: bool) -> None:
-    assert runs(unit.parse_unit(f"ActiveState={active}\nSubState={sub}\n", "system")) is does
+    assert unit.parse_unit(f"ActiveState={active}\nSubState={sub}\n", "system").runs is does
 
 
 @pytest.mark.parametrize(("scope", "manager"), [("system", ""), ("user", "--user ")])
@@ -165,3 +164,10 @@ def test_a_journal_that_may_not_be_read(put_program: PutProgram) -> None:
     assert caught.value.code == "journal_unreadable"
     assert said in caught.value.text
     assert "with become" in caught.value.text
+
+
+@pytest.mark.parametrize(
+    ("active", "stopped"), [("active", False), ("activating", False), ("inactive", True), ("failed", True)]
+)
+def test_whether_a_unit_is_down_for_good(active: str, stopped: bool) -> None:
+    assert unit.parse_unit(f"ActiveState={active}\nSubState=auto-restart\nJob=412\n", "system").stopped is stopped

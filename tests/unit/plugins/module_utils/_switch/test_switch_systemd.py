@@ -39,7 +39,7 @@ def test_a_unit_has_its_names_from_the_service() -> None:
         "scope": "system",
         "source": "podman",
         "name": "flashnext",
-        "runs": None,
+        "script": None,
     }
     assert manager_of(described).described == described
     assert manager_of(described).start_argv == ["systemctl", "start", "flashnext.service"]
@@ -49,9 +49,13 @@ def test_a_unit_of_a_user_with_names_of_its_own() -> None:
     wanted = options(manager="systemd_user", unit="llm.service", source="journald", name="x", start=["/srv/serve.sh"])
     manager = manager_of(read_request(wanted).manager)
     assert manager.described["scope"] == "user"
-    assert manager.described["runs"] == "/srv/serve.sh"
+    assert manager.described["script"] == "/srv/serve.sh"
     assert manager.stop_argv(1) == ["systemctl", "--user", "stop", "llm.service"]
-    assert manager.by_hand(None, ["mv a b"]) == ["mv a b", "systemctl --user start llm.service"]
+    assert manager.by_hand(None, ["mv a b"]) == [
+        "mv a b",
+        "systemctl --user reset-failed llm.service",
+        "systemctl --user start llm.service",
+    ]
     assert manager.writes() == []
 
 

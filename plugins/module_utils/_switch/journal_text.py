@@ -1,0 +1,108 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The text of a boot that a unit of systemd printed, by the unit's journal.
+
+A container that the engine's refusal ended may be gone with its log; the journal of its unit has its last words.
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container as containers
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, read_text
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import BootText
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.signals import wait_until
+
+_POLL = 0.3
+# How far the runtime's own log may be behind the journal.
+_LOG_DELAY = 5.0
+
+
+class Service(t.Protocol):
+    """What is asked of the manager whose boot this is."""
+
+    unit: str
+    scope: str
+
+    def invocation_of(self, boot: t.Mapping[str, t.Any]) -> str:
+        """The invocation of that boot, empty while systemd has not begun it."""
+
+    def container(self) -> containers.Container | None:
+        """The container of this service, if there is one."""
+
+    def reading(self) -> Reading:
+        """The boot that runs, as its declared source tells it."""
+
+
+class JournalText(BootText):
+    """What the unit's processes wrote in one invocation, read anew at each poll: until a boot listens it has printed
+    some hundred lines.
+
+    Where the unit's own output goes elsewhere, its container's log has the boot, as long as the container is there.
+    """
+
+    longest_pause = 1.0
+
+    def __init__(self, service: Service, boot: t.Mapping[str, t.Any]) -> None:
+        self._service = service
+        self._boot = boot
+        self._text = ""
+
+    def poll(self) -> bool:
+        """Whether there is more of it than before."""
+        invocation = self._service.invocation_of(self._boot)
+        before = len(self._text)
+        if invocation:
+            self._text = max(self._text, units.journal(invocation, self._service.scope), key=len)
+        if not self._text:
+            self._text = self._log_of_container()
+        return len(self._text) != before
+
+    def _log_of_container(self) -> str:
+        try:
+            found = self._service.container()
+            return containers.read_boot(found)[0] if found is not None and found.pid else ""
+        except RadianceError:
+            return ""  # a log driver that cannot be read; what the boot says is then not known
+
+    def lines(self) -> str:
+        """The journal has whole lines only."""
+        return self._text
+
+    def all(self) -> str:
+        """The journal has whole lines only."""
+        return self._text
+
+    def reading(self, found: process.Process | None, flags: t.Mapping[str, str]) -> Reading:
+        """By the declared source where that has the boot; it has lost the container of a boot that ended."""
+        known = {
+            "kind": "journald",
+            "name": self._service.unit,
+            "invocation": self._service.invocation_of(self._boot),
+            "started_at": found.started_at if found is not None else None,
+        }
+        reading = read_text(self._text, known, flags)
+        if found is None or not reading.ledger["ready"]:
+            return reading
+        # The runtime may write its own log a moment later than the journal has the line.
+        told: list[Reading] = []
+
+        def ready() -> bool:
+            with contextlib.suppress(RadianceError):
+                told[:] = [self._service.reading()]
+            return bool(told and told[0].ledger["ready"])
+
+        if wait_until(ready, _LOG_DELAY, _POLL):
+            return told[0]
+        # The runtime cannot read its log: the boot is still that of its container, which is how its receipt is found.
+        named = told[0].known if told else {}
+        return read_text(self._text, {**named, "kind": "journald", "name": self._service.unit}, flags)
+
+    def close(self) -> None:
+        """Nothing is held."""
