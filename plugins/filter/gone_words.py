@@ -6,13 +6,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: gone_words
-short_description: What to tell where no engine runs that a complete boot could belong to
+short_description: What to tell where no engine of a service was found
 version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - For a ledger that is complete and has no flags.
-positional: _input, start
+  - For a ledger that could not be read, or that is complete and has no flags.
+positional: _input, start, read
 options:
   _input:
     description:
@@ -24,6 +24,11 @@ options:
       - Path of its serve script on the host.
     type: str
     required: true
+  read:
+    description:
+      - Result of M(kvfleet.radiance.boot_ledger_info) where that failed; where it is left out, a complete boot was
+        read.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -36,7 +41,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A sentence, and the command that starts the service.
+    - What the reading says, or a sentence of our own, and the command that starts the service.
   type: str
 """
 

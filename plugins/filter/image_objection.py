@@ -12,23 +12,29 @@ author:
   - kvfleet.radiance maintainers
 description:
   - A change of the image is not part of a resize.
-positional: _input, image, env
+positional: _input, request, env, findings
 options:
   _input:
     description:
       - The service.
     type: dict
     required: true
-  image:
+  request:
     description:
-      - The image that was asked for, or none.
-    type: str
+      - What the command asks; V(image) and V(drift) of it count.
+    type: dict
     required: true
   env:
     description:
       - Path of the env of the service, for the way out.
     type: str
     required: true
+  findings:
+    description:
+      - V(findings) of P(kvfleet.radiance.drift#filter).
+    type: list
+    elements: dict
+    default: []
 """
 
 EXAMPLES = r"""
@@ -36,14 +42,15 @@ EXAMPLES = r"""
   ansible.builtin.fail:
     msg: "{{ objection }}"
   vars:
-    objection: "{{ endpoint_services[0] | kvfleet.radiance.image_objection(image, 'scripts/flashnext.env') }}"
+    service: "{{ endpoint_services[0] }}"
+    objection: "{{ service | kvfleet.radiance.image_objection({'image': image}, 'scripts/flashnext.env') }}"
   when: objection is truthy
 """
 
 RETURN = r"""
 _value:
   description:
-    - A sentence, empty where no image was asked.
+    - A sentence, empty where no image is asked or applied.
   type: str
 """
 

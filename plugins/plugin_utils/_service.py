@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.process_manager import ProcessManager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.systemd_manager import SystemdManager
 
 Service = t.Mapping[str, t.Any]
 
@@ -66,7 +67,8 @@ def engine_command(service: Service) -> list[str]:
         return [str(word) for word in service["engine"]]
     container_objection(service)
     runtime = str(service["runtime"])
-    # A client that was killed leaves its container: podman puts the new one in its place.
+    # A client that was killed leaves its container: podman puts the new one in its place, and for docker there is
+    # leftover_command.
     replace = ["--replace"] if runtime == "podman" else []
     name = str(managed_by(service)["container"])
     # With --init an engine that is still loading ends on SIGTERM: a first process ignores what it has no handler for.
@@ -118,19 +120,35 @@ def _unfit(service: Service, what: str) -> RadianceError:
     return RadianceError(f"container_options of {service.get('name')} {what}.", code="container_options_unfit")
 
 
+def leftover_command(service: Service) -> list[str]:
+    """The words that remove a container whose client was killed; none where the start itself puts it away."""
+    if service.get("runtime") != "docker":
+        return []
+    return ["docker", "rm", "--force", str(managed_by(service)["container"])]
+
+
 def start_command(service: Service, start: str) -> str:
     """The shell command that starts a service as the switch does, ``start`` being the path of its serve script."""
     managed = managed_by(service)
+    manager: Manager
     if managed["unit"] is None:
-        return ProcessManager([start], str(service["pid_file"]), str(service["log"])).by_hand(None, [])[-1]
-    user = ["--user"] if managed["scope"] == "user" else []
-    return shlex.join(["systemctl", *user, "start", managed["unit"]])
+        manager = ProcessManager([start], str(service["pid_file"]), str(service["log"]))
+    else:
+        manager = SystemdManager(managed["unit"], managed["scope"], managed["source"], managed["name"], start)
+    return "; ".join(manager.by_hand(None, []))
 
 
-def gone_words(service: Service, start: str) -> str:
-    """What to tell where a complete boot was read and no command line of an engine: with the way out."""
+def gone_words(service: Service, start: str, read: t.Mapping[str, t.Any] | None = None) -> str:
+    """What to tell where no engine of the service was found, with the way out.
+
+    ``read`` is the result of a reading that failed, which has its own words; a container's runtime does not know the
+    unit that starts it. Without it a complete boot was read, and no command line of an engine.
+    """
     managed = managed_by(service)
     name, command = service["name"], start_command(service, start)
+    if read is not None:
+        said = str(read.get("msg") or "")
+        return f"{said}\n\n{command}" if read.get("code") == "container_absent" else said
     if managed["source"] == "journald":
         return (
             f"The journal of {managed['unit']} has a complete boot, and its main process has no command line of an "
@@ -148,11 +166,25 @@ def gone_words(service: Service, start: str) -> str:
     )
 
 
-def image_objection(service: Service, image: t.Any, env: str) -> str:
-    """Why a request for another image is refused; empty where none was asked. ``env`` is the path of the env file."""
+def image_objection(
+    service: Service,
+    request: t.Mapping[str, t.Any],
+    env: str,
+    findings: t.Sequence[t.Mapping[str, t.Any]] = (),
+) -> str:
+    """Why a request for another image is refused, be it asked or applied; empty where it is for none.
+
+    ``env`` is the path of the env file, ``findings`` are those of ``drift``.
+    """
+    name, unit, image = service["name"], managed_by(service)["unit"], request.get("image")
     if image in (None, ""):
-        return ""
-    name, unit = service["name"], managed_by(service)["unit"]
+        applied = [str(item["says"]) for item in findings if item["name"] == "IMAGE"]
+        if not applied or request.get("drift") != "apply":
+            return ""
+        return (
+            f"{' '.join(applied)} A change of the image is not part of a resize, because the ledger is that of another "
+            f"engine: restart {name} with it first, or use -e drift=adopt."
+        )
     if not service.get("runtime"):
         what = f"the unit {unit} runs its engine without a container" if unit else f"{name} is a plain process"
         return f"image={image} was asked, and {what}: there is no image. Leave it out."

@@ -195,7 +195,12 @@ def test_other_options_are_the_operators_own(options: list[str]) -> None:
     ],
 )
 def test_a_unit_is_started_by_systemctl(service: dict[str, t.Any], command: str) -> None:
-    assert _service.start_command(service, "/srv/radiance/scripts/serve-flashnext.sh") == command
+    assert _service.start_command(service, "/srv/radiance/scripts/serve-flashnext.sh").split("; ")[-1] == command
+
+
+def test_only_a_container_of_docker_has_to_be_removed_before_the_next_start() -> None:
+    assert _service.leftover_command({**DOCKER, "container": "fn"}) == ["docker", "rm", "--force", "fn"]
+    assert [_service.leftover_command(service) for service in (PROCESS, UNIT, PODMAN, ROOTLESS)] == [[], [], [], []]
 
 
 @pytest.mark.parametrize(
@@ -214,10 +219,31 @@ def test_where_no_engine_is_found_the_way_out_is_the_services_own(
     assert ("pid" in said) is (service is PROCESS)
 
 
+def test_a_reading_that_failed_has_its_own_words_and_a_container_its_start() -> None:
+    said = {"msg": "podman has no container 'flashnext'.", "code": "container_absent"}
+    words = _service.gone_words(ROOTLESS, "/srv/radiance/scripts/serve-flashnext.sh", said).split("\n\n")
+    assert words[0] == "podman has no container 'flashnext'."
+    assert words[1].endswith("systemctl --user start flashnext.service")
+    said = {"msg": "The unit flashnext.service does not run. Start it.", "code": "unit_inactive"}
+    assert _service.gone_words(UNIT, "/srv/radiance/scripts/serve-flashnext.sh", said) == said["msg"]
+
+
 def test_a_request_for_another_image_is_refused_with_what_fits_the_service() -> None:
-    env = "scripts/flashnext.env"
-    assert _service.image_objection(PODMAN, "", env) == ""
-    assert "flashnext is a plain process: there is no image" in _service.image_objection(PROCESS, "x:2", env)
-    assert "flashnext.service runs its engine without a container" in _service.image_objection(UNIT, "x:2", env)
-    said = _service.image_objection(ROOTLESS, "x:2", env)
+    env, asked = "scripts/flashnext.env", {"image": "x:2"}
+    assert _service.image_objection(PODMAN, {}, env) == _service.image_objection(PODMAN, {"image": ""}, env) == ""
+    assert "flashnext is a plain process: there is no image" in _service.image_objection(PROCESS, asked, env)
+    assert "flashnext.service runs its engine without a container" in _service.image_objection(UNIT, asked, env)
+    said = _service.image_objection(ROOTLESS, asked, env)
     assert "is not part of a resize: " in said and env in said and "restart flashnext.service" in said
+
+
+def test_another_image_is_not_applied_by_drift_either() -> None:
+    env = "scripts/flashnext.env"
+    findings = [{"name": "PORT", "says": "PORT is 1."}, {"name": "IMAGE", "says": "IMAGE is x:2 in the host's copy."}]
+    assert _service.image_objection(PODMAN, {"drift": "apply"}, env, findings) == (
+        "IMAGE is x:2 in the host's copy. A change of the image is not part of a resize, because the ledger is that of "
+        "another engine: restart flashnext with it first, or use -e drift=adopt."
+    )
+    assert _service.image_objection(PODMAN, {"drift": "adopt"}, env, findings) == ""
+    assert _service.image_objection(PODMAN, {"drift": "apply"}, env, findings[:1]) == ""
+    assert "image=x:2 was asked" in _service.image_objection(PODMAN, {"drift": "apply", "image": "x:2"}, env, findings)
