@@ -113,8 +113,6 @@ def test_a_pool_that_holds_two_is_not_passed(tmp_path: pathlib.Path) -> None:
     [
         ("lose_marker", "marker_lost", "lost", "of its end"),
         ("foreign_marker", "foreign_marker", "foreign", "CRITICAL: the reply holds"),
-        ("truncate_prompt:8000", "truncated", "truncated", "tokens were sent and 8,000 were read"),
-        ("fail_midway", "engine_error", "error", "a step of it failed on the device"),
     ],
 )
 def test_what_a_boundary_says_of_a_fault(
@@ -134,36 +132,25 @@ def test_an_engine_whose_answers_are_garbage_after_a_long_prompt(tmp_path: pathl
     assert (found["retrieved"], found["verdict"], found["cause"]) == (1, "failed", "wrong_after")
 
 
-@pytest.mark.parametrize(("fault", "grown"), [("spill:14000", 14_000), (None, 0)])
-def test_an_engine_that_spills_into_host_memory(tmp_path: pathlib.Path, fault: str | None, grown: int) -> None:
-    with engine(tmp_path, 100, 24_000, 5_120, fault, sysfs=True) as url:
+def test_an_engine_that_spills_into_host_memory(tmp_path: pathlib.Path) -> None:
+    with engine(tmp_path, 100, 24_000, 5_120, "spill:14000", sysfs=True) as url:
         asked = {"chars_per_token": 2.715, "sequences": 2, "max_model_len": 50_000}
         found = boundary.probe(options(url, **asked, card_folder=str(tmp_path / "model.cards")))["boundary"]
-    assert (found["retrieved"], found["memory"]["grown_mib"]) == (2, grown)
-    assert (found["cause"] == "spill") is (found["verdict"] == "failed") is (fault is not None)
+    assert (found["retrieved"], found["verdict"], found["cause"]) == (2, "failed", "spill")
+    assert found["memory"]["grown_mib"] == 14_000
     # The last one is no card that serves: its memory is that of the others, and it holds nothing of theirs.
     assert [card["vram_mib"]["before"] for card in found["memory"]["cards"]] == [30_565, 30_555, 342]
 
 
-@pytest.mark.parametrize(
-    ("fault", "verdict", "cause", "says"),
-    [
-        (None, "passed", None, "199,999 tokens are served and 200,000 are refused with their count"),
-        ("truncate_prompt:50000", "failed", "truncated", "about 200,000 tokens were sent and 50,000 were read"),
-    ],
-)
-def test_the_edge_of_the_window(
-    tmp_path: pathlib.Path, fault: str | None, verdict: str, cause: str | None, says: str
-) -> None:
-    with engine(tmp_path, 400, 24_000, 5_120, fault) as url:
+def test_the_edge_of_the_window(tmp_path: pathlib.Path) -> None:
+    with engine(tmp_path, 400, 24_000, 5_120) as url:
         asked = {"chars_per_token": 2.715, "sequences": 1, "max_model_len": 30_000, "form": "full"}
         found = boundary.probe(options(url, **asked))["boundary"]
-    assert (found["verdict"], found["edge"]["verdict"], found["edge"]["cause"]) == (verdict, verdict, cause)
-    assert says in found["says"]
-    if not fault:
-        assert (found["edge"]["refused_tokens"], found["edge"]["served_tokens"]) == (200_000, 199_999)
-        # It went on from what the boundary had sent.
-        assert found["edge"]["cached_tokens"] > 29_000
+    assert (found["verdict"], found["edge"]["verdict"]) == ("passed", "passed")
+    assert found["says"].endswith("199,999 tokens are served and 200,000 are refused with their count")
+    assert (found["edge"]["refused_tokens"], found["edge"]["served_tokens"]) == (200_000, 199_999)
+    # It went on from what the boundary had sent.
+    assert found["edge"]["cached_tokens"] > 29_000
 
 
 def measured(url: str, **more: t.Any) -> dict[str, t.Any]:
@@ -181,23 +168,23 @@ def measured(url: str, **more: t.Any) -> dict[str, t.Any]:
 
 def test_rates_are_the_engines_own(tmp_path: pathlib.Path) -> None:
     with engine(tmp_path, 2, 25_600, 5_120) as url:
-        found = measured(url, prompt_tokens=6_000, generate_tokens=320, runs=1, form="full", most_prefill_tps=7_168)
+        found = measured(url, prompt_tokens=4_000, generate_tokens=280, runs=1, form="full", most_prefill_tps=7_168)
     assert found["prefill_tps"] == pytest.approx(2 * 3_584, rel=0.05)
     assert found["decode_tps"] == pytest.approx(2 * 120, rel=0.05)
     # A step with three sequences in it takes half as long again.
     assert found["concurrent_decode_tps"] == pytest.approx(2 * 80, rel=0.05)
     assert found["second_turn"]["decode_tps"] == pytest.approx(2 * 120, rel=0.05)
-    assert found["second_turn"]["cached_tokens"] == pytest.approx(6_000, rel=0.02)
+    assert found["second_turn"]["cached_tokens"] == pytest.approx(4_000, rel=0.02)
     assert (found["cached_tokens"], found["method"], found["suspect"]) == (0, "timings", False)
-    assert found["prompt_tokens"] == pytest.approx(6_000, rel=0.02)
-    assert found["generated_tokens"] == 320
+    assert found["prompt_tokens"] == pytest.approx(4_000, rel=0.02)
+    assert found["generated_tokens"] == 280
     for part in (found, found["runs"][0], found["second_turn"], found["concurrent"]):
         assert part["draft_acceptance"] == pytest.approx(0.7, abs=0.05)
 
 
 def test_rates_without_timings_are_the_engines_own_too(tmp_path: pathlib.Path) -> None:
     with engine(tmp_path, 1, 25_600, 5_120, "null_rates") as url:
-        found = measured(url, prompt_tokens=4_000, generate_tokens=150, runs=1)
+        found = measured(url, prompt_tokens=2_600, generate_tokens=130, runs=1)
     assert found["method"] == "wall_clock"
     assert found["prefill_tps"] == pytest.approx(3_584, rel=0.05)
     assert found["decode_tps"] == pytest.approx(120, rel=0.05)
@@ -205,7 +192,6 @@ def test_rates_without_timings_are_the_engines_own_too(tmp_path: pathlib.Path) -
 
 def test_timings_that_lie_give_no_rate(tmp_path: pathlib.Path) -> None:
     with engine(tmp_path, 4, 25_600, 5_120, "wrong_timings:3") as url:
-        found = rates.probe(options(url, chars_per_token=2.715, prompt_tokens=14_000, generate_tokens=512, runs=1))
-    assert (found["rates"]["prefill_tps"], found["rates"]["decode_tps"]) == (None, None)
-    assert found["rates"]["verdict"] == "inconclusive"
+        found = rates.probe(options(url, chars_per_token=2.715, prompt_tokens=14_000, generate_tokens=128, runs=1))
+    assert (found["rates"]["prefill_tps"], found["rates"]["verdict"]) == (None, "inconclusive")
     assert "timings put the prefill at" in found["rates"]["says"]

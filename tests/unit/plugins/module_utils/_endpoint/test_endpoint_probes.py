@@ -292,7 +292,7 @@ def test_a_spill_that_is_over_again_was_one(tmp_path: pathlib.Path) -> None:
         return False
 
     small.instead = spill
-    small.decode_tps = 128.0
+    small.decode_tps = 256.0
     found = bound(small, card_folder=cards_in(tmp_path, gtt=620))
     assert found["cause"] == "spill"
     assert found["memory"]["cards"][0]["gtt_mib"] == {"before": 620, "most": 15_200, "after": 620}
@@ -694,14 +694,14 @@ def test_nothing_more_is_asked_of_a_boundary_that_has_failed() -> None:
 def test_rates_by_the_wall_clock() -> None:
     def slow() -> Small:
         small = Small()
-        small.prefill_tps, small.decode_tps = 4000.0, 160.0
+        small.prefill_tps, small.decode_tps = 3000.0, 120.0
         return small
 
-    small, found = measured(slow, runs=1)
+    small, found = measured(slow, runs=1, prompt_tokens=2000, generate_tokens=130)
     prefill, decode = small.took[1]
     assert (found["verdict"], found["method"], found["cached_tokens"]) == ("passed", "wall_clock", 0)
-    assert found["prefill_tps"] == pytest.approx(4000 / prefill, rel=0.1)
-    assert found["decode_tps"] == pytest.approx(199 / decode, rel=0.1)
+    assert found["prefill_tps"] == pytest.approx(2000 / prefill, rel=0.1)
+    assert found["decode_tps"] == pytest.approx(129 / decode, rel=0.1)
 
 
 def honest(prompt: int, made: int, prefill: float, decode: float) -> dict[str, t.Any]:
@@ -831,7 +831,7 @@ def test_a_failed_run_is_not_half_a_rate() -> None:
 
 def test_the_full_form_adds_a_second_turn_and_streams_at_once() -> None:
     small = Small(together=1)
-    small.prefill_tps, small.decode_tps = 40_000.0, 400.0
+    small.prefill_tps = 40_000.0
     small.usage = lambda prompt, made: {
         "prompt_tokens": prompt,
         "completion_tokens": made,
@@ -849,7 +849,7 @@ def test_the_full_form_adds_a_second_turn_and_streams_at_once() -> None:
     assert len({prompt[10_200:] for prompt in streams}) == 3
     assert (found["second_turn"]["cached_tokens"], found["second_turn"]["effective"]) == (3900, True)
     assert found["concurrent"]["streams"] == 3
-    assert found["concurrent_decode_tps"] in (None, pytest.approx(400, rel=0.15))
+    assert found["concurrent"]["says"].startswith("they decoded together for")
 
 
 def test_streams_on_an_endpoint_that_runs_one_at_a_time() -> None:
