@@ -12,7 +12,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import boots
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import read_line, split_lines
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command import read_until_listening, run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command import Done, read_until_listening, run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import flags_of
 
 RUNTIMES = ("podman", "docker")
@@ -21,6 +21,8 @@ _READABLE = ("journald", "k8s-file", "json-file", "local")
 
 # What `ps` shows of an id. Both runtimes take any beginning of one for a name.
 _SHORT_ID = 12
+# What the kernel, and the tools that map a user's ids, say of somebody who may not.
+_DENIED = re.compile(r"permission denied|not permitted|not allowed", re.IGNORECASE)
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$")
 
 
@@ -56,11 +58,7 @@ def inspect(runtime: str, name: str) -> Container | None:
     if done.status:
         if "no such container" in done.err.lower():
             return None
-        raise RadianceError(
-            f"{runtime} does not tell of the container {name!r}: {_error(done.err) or f'status {done.status}'}. "
-            f"Run as the user whose {runtime} has the container, which is root with become.",
-            code="runtime_unusable",
-        )
+        raise RadianceError(_unusable(runtime, name, done), code="runtime_unusable")
     try:
         told = json.loads(done.out)[0]
         container = parse_container(runtime, told)
@@ -125,10 +123,13 @@ def read_boot(container: Container) -> tuple[str, dict[str, t.Any]]:
     return text, {"boots_seen": found.seen, "boot": found.number}
 
 
-def names(runtime: str) -> list[str]:
-    """The names of all containers, those that do not run included. Raises RadianceError as ``inspect`` does."""
+def names(runtime: str) -> list[str] | None:
+    """The names of all containers, those that do not run included; None where the runtime does not tell.
+
+    Raises RadianceError ``command_missing`` and ``command_stuck``.
+    """
     done = run([runtime, "ps", "--all", "--format", "{{.Names}}"])
-    return sorted(done.out.split()) if not done.status else []
+    return sorted(done.out.split()) if not done.status else None
 
 
 def utc(text: str, digits: int = 2) -> str | None:
@@ -153,6 +154,16 @@ def _digest_of(runtime: str, image: str) -> str | None:
         return None
     first = digests[0] if isinstance(digests, list) and digests else ""
     return first.partition("@")[2] or None if isinstance(first, str) else None
+
+
+def _unusable(runtime: str, name: str, done: Done) -> str:
+    if _DENIED.search(done.err):
+        way_out = f"Run as the user whose {runtime} has the container, which is root with become."
+    else:
+        way_out = f"Read again; if it is the same, `{runtime} container inspect {name}` has to be mended on the host."
+    return (
+        f"{runtime} does not tell of the container {name!r}: {_error(done.err) or f'status {done.status}'}. {way_out}"
+    )
 
 
 def _error(text: str) -> str:

@@ -102,16 +102,21 @@ def _is_client(argv: t.Sequence[str]) -> bool:
 
 def _no_container(runtime: str, name: str) -> str:
     there = container.names(runtime)
-    if name in there:
+    if there is None:
+        has = ""
+    elif name in there:
         return (
             f"{runtime} had no container {name!r} when it was asked, and has one by now: its service is starting, or "
             "starts it again and again. Read again; if it is the same, its unit's journal has the reason (source: "
             "journald)."
         )
-    shown = ", ".join(there[:_NAMES_SHOWN]) + (", …" if len(there) > _NAMES_SHOWN else "")
-    has = f"it has {len(there):,}: {shown}" if there else "it has none"
+    elif there:
+        shown = ", ".join(there[:_NAMES_SHOWN]) + (", …" if len(there) > _NAMES_SHOWN else "")
+        has = f"; it has {len(there):,}: {shown}"
+    else:
+        has = "; it has none"
     return (
-        f"{runtime} has no container {name!r}; {has}. Start the service, or name its container; one of root's is seen "
+        f"{runtime} has no container {name!r}{has}. Start the service, or name its container; one of root's is seen "
         "with become only, and one of another user as that user."
     )
 

@@ -125,14 +125,24 @@ def test_no_such_container(put_program: PutProgram, runtime: str, said: str, sta
     assert container.inspect(runtime, "flashnex") is None
 
 
-def test_a_runtime_that_cannot_be_used(put_program: PutProgram) -> None:
-    said = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
+@pytest.mark.parametrize(
+    ("said", "denied"),
+    [
+        ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", False),
+        ("Error: getting container from store: database is locked", False),
+        ("permission denied while trying to connect to the Docker daemon socket", True),
+        ("Error: creating tmpdir: mkdir /run/user/1000: permission denied", True),
+        ("newuidmap: write to uid_map failed: Operation not permitted", True),
+    ],
+)
+def test_a_runtime_that_cannot_be_used(put_program: PutProgram, said: str, denied: bool) -> None:
     put_program("docker", f"echo '{said}' >&2; exit 1")
     with pytest.raises(RadianceError) as caught:
         container.inspect("docker", "flashnext")
     assert caught.value.code == "runtime_unusable"
     assert said in caught.value.text
-    assert "with become" in caught.value.text
+    assert ("with become" in caught.value.text) is denied
+    assert ("`docker container inspect flashnext` has to be mended" in caught.value.text) is not denied
 
 
 @pytest.mark.parametrize("out", ["", "[]", "[{}]", "[null]", "{}", '[{"State": {"Running": true}}]'])
@@ -215,3 +225,10 @@ def test_the_error_of_the_runtime_is_not_the_log(put_program: PutProgram, driver
 def test_the_names_of_what_is_there(put_program: PutProgram) -> None:
     put_program("podman", "echo other; echo flashnext")
     assert container.names("podman") == ["flashnext", "other"]
+
+
+def test_the_names_of_a_runtime_that_does_not_tell_are_not_known(put_program: PutProgram) -> None:
+    put_program("podman", "echo flashnext; exit 125")
+    assert container.names("podman") is None
+    put_program("podman", "exit 0")
+    assert container.names("podman") == []

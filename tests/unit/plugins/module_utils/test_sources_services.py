@@ -124,6 +124,13 @@ def test_a_host_without_containers(put_program: PutProgram) -> None:
     assert "it has none" in ledger_from("podman", name="flashnext")["reason"]["text"]
 
 
+def test_a_host_that_does_not_tell_of_its_containers(put_program: PutProgram) -> None:
+    put_program("podman", f"[ $1 = ps ] && exit 125; echo '{NONE} flashnext' >&2; exit 125")
+    text = ledger_from("podman", name="flashnext")["reason"]["text"]
+    assert text.startswith("podman has no container 'flashnext'. Start the service")
+    assert "it has" not in text
+
+
 def test_a_log_that_the_runtime_cannot_read(put_program: PutProgram) -> None:
     podman(put_program, RUNNING, "echo 'Error: cannot read logs' >&2; exit 125")
     ledger = ledger_from("podman", name="flashnext")
