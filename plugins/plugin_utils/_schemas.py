@@ -43,7 +43,10 @@ def problems(value: t.Any, name: str) -> list[str]:
 
 
 def _words(error: t.Any) -> str:
-    """What is wrong, in the schema's terms; a rule that holds only under a condition says why."""
+    """What is wrong, in the schema's terms; a rule that holds only under a condition says why.
+
+    The ``title`` of what has a pattern or a range says in words what fits.
+    """
     rule, wanted = error.validator, error.validator_value
     conditional = {"then", "else"} & set(error.absolute_schema_path)
     reason = error.schema.get("description", "") if conditional else ""
@@ -57,6 +60,10 @@ def _words(error: t.Any) -> str:
         said = f"unknown {', '.join(sorted(set(error.instance) - known))}"
     elif rule == "type":
         said = f"must be {' or '.join(wanted) if isinstance(wanted, list) else wanted}"
+    elif rule in ("pattern", "minimum", "maximum") and "title" in error.schema:
+        said = f"must be {error.schema['title']}"
+    elif rule in ("minimum", "maximum"):
+        said = f"must be at {'least' if rule == 'minimum' else 'most'} {wanted:,}"
     elif rule in ("const", "enum"):
         said = f"must be {wanted if rule == 'const' else ' or '.join(str(item) for item in wanted)}"
     return f"{said} ({reason})" if reason else said

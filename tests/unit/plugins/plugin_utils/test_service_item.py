@@ -87,14 +87,60 @@ def test_what_is_missing_is_named_with_the_reason(service: dict[str, t.Any], wit
             "at manager: must be systemd or systemd_user (a container is run by a unit)",
         ),
         (PODMAN, {"engine": ["x"]}, "at engine: leave it out: with a runtime the image is the engine's command"),
-        (PODMAN, {"unit": "flashnext"}, "at unit: does not keep the schema's pattern"),
-        (PODMAN, {"image": "--privileged"}, "at image: does not keep the schema's pattern"),
-        (PODMAN, {"container": "a b"}, "at container: does not keep the schema's pattern"),
+        (PODMAN, {"unit": "flashnext"}, "at unit: must be the full name of a service unit, like flashnext.service"),
+        (PODMAN, {"image": "--privileged"}, "at image: must be the name of an image, with its tag or digest"),
+        (
+            PODMAN,
+            {"container": "a b"},
+            "at container: must be letters, digits and . _ -, a letter or a digit first",
+        ),
         (PODMAN, {"container_options": [1]}, "at container_options/0: must be string"),
     ],
 )
 def test_what_does_not_belong_together_is_named(service: dict[str, t.Any], change: dict[str, t.Any], said: str) -> None:
     assert _schemas.problems({**service, **change}, "service") == [said]
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "refused", "taken"),
+    [
+        (
+            "port",
+            "at port: must be a port from 1 to 65535",
+            # What a template gives is text.
+            (0, -1, 65536, 99999, "0", "08000", "65536", "99999", "8000/tcp", ""),
+            (1, 8000, 65535, "1", "8000", "59999", "64999", "65499", "65529", "65535"),
+        ),
+        (
+            "endpoint",
+            "at endpoint: must be the base URL, like http://127.0.0.1:8000, without /v1",
+            (
+                "127.0.0.1:8000",
+                "ftp://x",
+                "http://",
+                "http://x/v1",
+                "http://x/v1/",
+                "http://u:p@x",
+                "http://x/?a",
+                "http://a b",
+            ),
+            ("http://127.0.0.1:8000", "https://llm.example/radiance", "http://[::1]:8000/", "http://v1"),
+        ),
+        ("log", "at log: must be an absolute path on the target", ("fn.log", "~/fn.log", ""), ("/srv/fn.log",)),
+        ("pid_file", "at pid_file: must be an absolute path on the target", ("run/fn.pid",), ("/run/fn.pid",)),
+        ("api_key_file", "at api_key_file: must be an absolute path on the target", ("fn.key",), ("/srv/fn.key",)),
+        ("timeouts", "at timeouts/stop: must be at least 0", ({"stop": -1},), ({"drain": 0, "stop": 0, "release": 0},)),
+        ("timeouts", "at timeouts/ready: must be at least 1", ({"ready": 0},), ({"ready": 1, "probe": 1},)),
+        ("cards", "at cards/1: must be at least 0", ([0, -1],), ([0, 1],)),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_with_what_fits(
+    name: str, said: str, refused: tuple[t.Any, ...], taken: tuple[t.Any, ...]
+) -> None:
+    for value in refused:
+        assert _schemas.problems({**PROCESS, name: value}, "service") == [said], value
+    for value in taken:
+        assert _schemas.problems({**PROCESS, name: value}, "service") == [], value
 
 
 @pytest.mark.parametrize(
