@@ -58,10 +58,9 @@ class JournalText(BootText):
         """Whether there is more of it than before."""
         invocation = self._service.invocation_of(self._boot)
         before = len(self._text)
-        if invocation:
-            self._text = max(self._text, units.journal(invocation, self._service.scope), key=len)
-        if not self._text:
-            self._text = self._log_of_container()
+        journal = units.journal(invocation, self._service.scope) if invocation else ""
+        # What was read once stays: a container takes its log along.
+        self._text = max(self._text, journal or self._log_of_container(), key=len)
         return len(self._text) != before
 
     def _log_of_container(self) -> str:
