@@ -128,11 +128,13 @@ def _record_lines(file: t.BinaryIO, offset: int, listening: bool) -> t.Iterator[
     """
     joiner = records.Joiner()
     for beginning, chunk in _chunks(file, offset):
-        records.check_all(chunk)
+        records.check(chunk)
         if joiner.within or (b"P" in chunk and b" P" in chunk):  # one letter is looked for much faster than two
             positions: t.Iterable[int] = _line_starts(chunk)
         else:
             positions = sorted({chunk.rfind(b"\n", 0, at) + 1 for at, _raw in _candidates(chunk, listening)})
+            if positions:
+                records.check(chunk, whole=True)
         for position in positions:
             found = joiner.take(beginning + position, chunk[position : chunk.find(b"\n", position) + 1 or None])
             if found is not None:

@@ -4,7 +4,8 @@
 
 A record is ``2026-11-29T19:40:32.741234567+00:00 stderr F text``. F ends a line of the program; P is the beginning of
 one that the next record of the same stream goes on with. A log is read as records whole or not at all: what looks like
-a record in any other log is text that a client sent.
+a record in any other log is text that a client sent. To look at each line would take longer than all else; ``check``
+says which are enough.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ _FORM = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d) (stdo
 _RECORD = re.compile(rb"^" + _FORM.encode("ascii"))
 _LIKE_A_RECORD = re.compile(r"^\s*" + _FORM.rstrip(" "))
 _BREAK = re.compile(r"\r\n|\n|\r")
+# One call of the engine's logger is cut at 4,095 bytes and begins with its level. So this much of a plain log holds a
+# line that is no record, whatever its clients sent.
+_ENOUGH = 8 * 1024
 # The century, which every record begins with.
 _BEGINNING = b"20"
 _OTHER = re.compile(rb"\n(?!20|2?\Z)")
@@ -42,9 +46,13 @@ def begin_with_record(file: t.BinaryIO, offset: int) -> bool:
     return _RECORD.match(file.readline(256)) is not None
 
 
-def check_all(chunk: bytes) -> None:
-    """Raises NotRecords where a line of these cannot be a record. The last may be cut off."""
-    if chunk[:2] not in (_BEGINNING, _BEGINNING[:1]) or _OTHER.search(chunk):
+def check(chunk: bytes, *, whole: bool = False) -> None:
+    """Raises NotRecords where one of the lines cannot be a record: of the first that are enough to tell, or of all.
+
+    The last line may be cut off. A log needs a check of each chunk, and a whole one of each that something was found
+    in: there the log may have become a plain one.
+    """
+    if chunk[:2] not in (_BEGINNING, _BEGINNING[:1]) or _OTHER.search(chunk, 0, len(chunk) if whole else _ENOUGH):
         raise NotRecords
 
 

@@ -120,6 +120,30 @@ def test_a_log_that_begins_like_records_and_is_plain_is_plain(tmp_path: pathlib.
     assert (text.encode(), place["boots_seen"]) == (HEALTHY, 1)
 
 
+@pytest.mark.parametrize("requests", [1, 5_000])
+def test_a_plain_log_that_begins_within_the_longest_client_text_is_plain(tmp_path: pathlib.Path, requests: int) -> None:
+    # The engine's logger cuts at 4,095 bytes; the rest of the log was rotated away.
+    forged = (recorded(FORGED) + recorded(b"client text\n") * 99)[:4095].rpartition(b"\n")[0] + b"\n"
+    place = read_log(write(tmp_path / "log", forged + TRAFFIC * requests))[1]
+    assert (place["boots_seen"], place["boot"]) == (0, None)
+
+
+@pytest.mark.parametrize(("before", "behind"), [(1, 1), (30, 9_000), (2_000, 9_000)])
+def test_a_log_of_records_and_other_lines_is_no_log_of_records(
+    tmp_path: pathlib.Path, before: int, behind: int
+) -> None:
+    text, _place = read_log(write(tmp_path / "log", recorded(b"client text\n") * before + TRAFFIC * behind))
+    assert text.count("client text") == 0
+    assert text.encode() == b"\n" * before + TRAFFIC * behind
+
+
+@pytest.mark.parametrize("behind", [1, 50, 600])
+def test_a_record_where_records_have_ended_begins_no_boot(tmp_path: pathlib.Path, behind: int) -> None:
+    # As far behind the end of the records as one read of the file, and nearer.
+    log = write(tmp_path / "log", recorded(TRAFFIC) * 150 + TRAFFIC * behind + recorded(FORGED))
+    assert read_log(log)[1]["boots_seen"] == 0
+
+
 @pytest.mark.parametrize("left", [1, 2, 20, 40, 50])
 @pytest.mark.parametrize("tag", [b"F", b"P"])
 def test_a_last_record_that_is_being_written(tmp_path: pathlib.Path, tag: bytes, left: int) -> None:
