@@ -108,7 +108,7 @@ def _follow(
             )
         waited = time.monotonic() - start
         if not lives:
-            raise _ended(manager.exit_status(boot), text.reading(None, flags).ledger, text.all(), waited)
+            raise _ended(manager, boot, text.reading(None, flags).ledger, text.all(), waited)
         if ledger["status"] == "refused":
             raise _refused(text.reading(process, flags).ledger, text.all())
         if ledger["ready"]:
@@ -138,9 +138,13 @@ def _refused(ledger: Ledger, text: str) -> RadianceError:
     )
 
 
-def _ended(status: str | None, ledger: Ledger, text: str, waited: float) -> RadianceError:
+def _ended(manager: Manager, boot: t.Mapping[str, t.Any], ledger: Ledger, text: str, waited: float) -> RadianceError:
     if ledger["status"] == "refused":
         return _refused(ledger, text)
+    told = manager.did_not_stay(boot)
+    if told is not None:
+        return RadianceError(told, code="start_failed", result={"ledger": ledger})
+    status = manager.exit_status(boot)
     how = f" with {status}" if status else ""
     return RadianceError(
         f"The engine ended{how} after {waited:.1f} s, before it listened. Its last line: {last_line(text)}",

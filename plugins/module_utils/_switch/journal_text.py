@@ -9,6 +9,7 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import contextlib
+import time
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
@@ -53,15 +54,35 @@ class JournalText(BootText):
         self._service = service
         self._boot = boot
         self._text = ""
+        # Why the journal could not be read when it was read last, and since when it cannot.
+        self._unread: RadianceError | None = None
+        self._unread_since: float | None = None
 
     def poll(self) -> bool:
-        """Whether there is more of it than before."""
-        invocation = self._service.invocation_of(self._boot)
+        """Whether there is more of it than before.
+
+        Raises RadianceError ``journal_unreadable`` where for a while nothing could tell of this boot.
+        """
         before = len(self._text)
-        journal = units.journal(invocation, self._service.scope) if invocation else ""
+        if self._read():
+            self._unread_since = None
+        elif self._unread_since is None:
+            self._unread_since = time.monotonic()
+        elif not self._text and time.monotonic() - self._unread_since >= _LOG_DELAY:
+            raise t.cast("RadianceError", self._unread)
+        return len(self._text) != before
+
+    def _read(self) -> bool:
+        """Read what there is; whether the journal could be read."""
+        journal, self._unread = "", None
+        try:
+            invocation = self._service.invocation_of(self._boot)
+            journal = units.journal(invocation, self._service.scope) if invocation else ""
+        except RadianceError as error:
+            self._unread = error
         # What was read once stays: a container takes its log along.
         self._text = max(self._text, journal or self._log_of_container(), key=len)
-        return len(self._text) != before
+        return self._unread is None
 
     def _log_of_container(self) -> str:
         try:
@@ -75,7 +96,12 @@ class JournalText(BootText):
         return self._text
 
     def all(self) -> str:
-        """The journal has whole lines only."""
+        """The same; asked for once the boot has ended, whose last words are in the journal alone then.
+
+        Raises RadianceError ``journal_unreadable`` where nothing tells of this boot.
+        """
+        if self._unread is not None and not wait_until(self._read, _LOG_DELAY, _POLL) and not self._text:
+            raise self._unread
         return self._text
 
     def reading(self, found: process.Process | None, flags: t.Mapping[str, str]) -> Reading:

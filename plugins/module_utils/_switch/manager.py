@@ -120,6 +120,10 @@ class Manager(abc.ABC):
     def exit_status(self, boot: t.Mapping[str, t.Any]) -> str | None:
         """How that boot ended, in words; None where nothing tells."""
 
+    def did_not_stay(self, boot: t.Mapping[str, t.Any]) -> str | None:
+        """A sentence when that boot is over because what was started ended well, which no engine does by itself."""
+        return None
+
     @abc.abstractmethod
     def reading(self, receipts: str | None = None) -> Reading:
         """The boot that runs, as boot_ledger_info reads it, with the folder of ``receipts`` if it is given."""
@@ -141,5 +145,8 @@ class Manager(abc.ABC):
         """Where nothing runs, keep what restarts the service by itself from doing so; at most ``timeout`` seconds."""
 
     @abc.abstractmethod
-    def by_hand(self, found: process.Process | None, before: t.Sequence[str]) -> list[str]:
-        """The shell commands that start the service as we do: ``found`` is ended first, then ``before`` is run."""
+    def by_hand(self, found: process.Process | None, before: t.Sequence[str], unknown: bool = False) -> list[str]:
+        """The shell commands that start the service as we do: ``found`` is ended first, then ``before`` is run.
+
+        ``unknown``: there may be something to end that could not be asked for.
+        """

@@ -222,7 +222,7 @@ class ProcessManager(Manager):
     def hold_down(self, timeout: float) -> None:
         """Nothing restarts a plain process."""
 
-    def by_hand(self, found: process.Process | None, before: t.Sequence[str]) -> list[str]:
+    def by_hand(self, found: process.Process | None, before: t.Sequence[str], unknown: bool = False) -> list[str]:
         """The shell commands that start the service as we do: ``found`` is ended first, then ``before`` is run."""
         words = " ".join(shlex.quote(word) for word in self.start_argv)
         script = f"cd /; echo $$ >{shlex.quote(self.pid_file)}; exec {words} >>{shlex.quote(self.log)} 2>&1"

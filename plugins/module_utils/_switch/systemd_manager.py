@@ -40,6 +40,7 @@ _START_WAIT = 120.0
 _ENDED_AT_ONCE = 2.0
 # A runtime whose database is locked, or a systemd that is reloading, answers a moment later.
 _PATIENCE = 10.0
+_FOREGROUND = "What its ExecStart runs has to stay in the foreground: `exec` the engine or its container, without -d."
 _Answer = t.TypeVar("_Answer")
 
 
@@ -110,10 +111,13 @@ class SystemdManager(Manager):
         return f"Start it by {shlex.join(self.start_argv)}"
 
     def stranger(self) -> str | None:
-        """A sentence when the unit is up and its container is not there."""
-        if self.source not in containers.RUNTIMES or self._in_container() is not None:
+        """A sentence when the unit is up and its container does not come.
+
+        A unit that has just begun, or that begins again and again, has none for a moment.
+        """
+        if self.source not in containers.RUNTIMES:
             return None
-        if not self.state().runs:
+        if wait_until(lambda: self._in_container() is not None or not self.state().runs, _PATIENCE, _POLL):
             return None
         return (
             f"The unit {self.unit} is up, and {self.source} of this user has no running container called {self.name}. "
@@ -178,11 +182,8 @@ class SystemdManager(Manager):
             # A unit that has ended well and that nothing refers to is forgotten, with its invocation.
             down_since = (down_since or now) if state.stopped and not state.job else None
             if down_since is not None and now - down_since >= _ENDED_AT_ONCE:
-                raise RadianceError(
-                    f"{self.unit} ended at once{' with ' + state.exit_status if state.exit_status else ''}. What its "
-                    "ExecStart runs has to stay in the foreground: `exec` the engine or its container, without -d.",
-                    code="start_failed",
-                )
+                how = " with " + state.exit_status if state.exit_status else ""
+                raise RadianceError(f"{self.unit} ended at once{how}. {_FOREGROUND}", code="start_failed")
             if now >= deadline:
                 raise RadianceError(
                     f"systemd has not begun to start {self.unit} within {_START_WAIT:g} s: another job is in its way. "
@@ -238,6 +239,16 @@ class SystemdManager(Manager):
         state = self.state()
         return state.exit_status or None if self._is(boot, state) else None
 
+    def did_not_stay(self, boot: t.Mapping[str, t.Any]) -> str | None:
+        """A sentence when the unit is down and nothing of it failed; it may have been forgotten with its invocation."""
+        state = self.state()
+        if state.active_state != "inactive" or not (self._is(boot, state) or not state.invocation):
+            return None
+        return (
+            f"{self.unit} ended before its engine listened, and without a failure. Where nobody stopped it: "
+            f"{_FOREGROUND[0].lower()}{_FOREGROUND[1:]}"
+        )
+
     def reading(self, receipts: str | None = None) -> Reading:
         """The boot that runs, by the runtime's log or by the unit's journal."""
         name = self.unit if self.source == "journald" else self.name
@@ -267,7 +278,7 @@ class SystemdManager(Manager):
                 send(found.pid, found.started_ticks, signal.SIGKILL)
         units.systemctl(self.scope, "kill", "--signal=SIGKILL", self.unit)
         if not wait_until(lambda: self._down(pid, ticks), KILL_WAIT, _POLL):
-            raise held_by_the_kernel(pid)
+            raise held_by_the_kernel(pid) if process.alive(pid, ticks) else self._not_down()
         return f"{self.unit} did not end within {timeout:g} s of systemctl stop, and process {pid} was killed"
 
     def _stop_unit(self) -> None:
@@ -294,9 +305,20 @@ class SystemdManager(Manager):
         except RadianceError:
             return False  # what cannot be asked is not known to be down
 
-    def by_hand(self, found: process.Process | None, before: t.Sequence[str]) -> list[str]:
+    def _not_down(self) -> RadianceError:
+        """What to raise where the process has ended and the rest has not, or nothing tells whether it has."""
+        try:
+            left = f"the container {self.name} runs" if self._in_container() else f"it is {self.state().active_state}"
+        except RadianceError as error:
+            return error
+        return RadianceError(
+            f"The engine of {self.unit} has ended, yet {left}. {shlex.join(self._systemctl('status'))} tells more.",
+            code="still_running",
+        )
+
+    def by_hand(self, found: process.Process | None, before: t.Sequence[str], unknown: bool = False) -> list[str]:
         """systemctl, whatever runs."""
-        stop = [] if found is None else [shlex.join(self._systemctl("stop"))]
+        stop = [shlex.join(self._systemctl("stop"))] if found is not None or unknown else []
         again = [shlex.join(self._systemctl(verb)) for verb in ("reset-failed", "start")]
         return [*stop, *before, *again]
 

@@ -260,16 +260,16 @@ class Transaction:
         """The old pair is not back. The journal stays for the next run to try again; not where nothing ran before."""
         self.run.outcome = "failed"
         self.run.changed = True
-        found = self._seen()
+        found, unknown = self._seen()
         if found is not None and error.code == "engine_refused":
             # It has said why it ends and may not have ended yet: neither we nor a person must wait for it to come up.
             with contextlib.suppress(RadianceError):
                 self.manager.stop(found.pid, found.started_ticks, self.request.stop_timeout)
-            found = self._seen()
+            found, unknown = self._seen()
         unrestored = files.by_hand(self.journal.data["files"])
         with contextlib.suppress(OSError, RadianceError):
             self._append(self._back_entry(cause, serving=False))
-        if self.old is None and found is None and not unrestored:
+        if self.old is None and found is None and not unknown and not unrestored:
             with contextlib.suppress(OSError):
                 self.journal.close()
             says = (
@@ -277,8 +277,10 @@ class Transaction:
                 "as it was, and nothing is left to finish."
             )
         else:
-            self.run.by_hand = self.manager.by_hand(found, unrestored)
+            self.run.by_hand = self.manager.by_hand(found, unrestored, unknown)
             left = "" if found is None else f" Process {found.pid} was left running: it may still come up."
+            if unknown:
+                left = " Whether anything runs cannot be told, and a boot of either pair may."
             says = (
                 f"{why} THE SERVICE IS DOWN: the old pair did not come back either: {error.text.rstrip('.')}.{left} "
                 f"The next run tries again; by hand: {' ; '.join(self.run.by_hand)}"
@@ -286,11 +288,11 @@ class Transaction:
         self.run.says.append(says)
         return RadianceError(says, code=cause["code"])
 
-    def _seen(self) -> Process | None:
-        """What runs, as far as it can be asked: nothing may keep us from saying that the service is down."""
+    def _seen(self) -> tuple[Process | None, bool]:
+        """What runs, and whether that cannot be asked: nothing may keep us from saying that the service is down."""
         with contextlib.suppress(RadianceError, OSError):
-            return self.manager.current()
-        return None
+            return self.manager.current(), False
+        return None, True
 
     # Shared
 

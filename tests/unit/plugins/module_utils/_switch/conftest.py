@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import Service
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_units import UnitService
 
 
 @pytest.fixture(name="service")
@@ -16,6 +18,17 @@ def service_fixture(tmp_path: pathlib.Path) -> t.Iterator[Service]:
     service = Service(tmp_path)
     try:
         service.start_old()
+        yield service
+    finally:
+        service.kill_all()
+
+
+@pytest.fixture(name="unit")
+def unit_fixture(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[UnitService]:
+    """A unit that is down, on the old pair; ``start_old`` brings it up."""
+    service = UnitService(tmp_path)
+    monkeypatch.setenv("PATH", f"{service.programs}{os.pathsep}{os.environ['PATH']}")
+    try:
         yield service
     finally:
         service.kill_all()

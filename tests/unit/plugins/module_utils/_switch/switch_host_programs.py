@@ -1,0 +1,404 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host has of systemd and podman, as far as a switch asks it: one program with the names systemctl, journalctl
+and podman. Units are started, watched and restarted, their output is kept, and containers run the rehearsal engine.
+
+A copy stands in ``programs/`` of a test's folder. ``host/`` beside it holds what it knows::
+
+    unit.json        name, scope, exec, and optional: restart (a delay in seconds), timeout_stop, output (false: not in
+                     the journal), forgets (a unit that ended well loses its invocation)
+    engine.json      the command line of a container's entry point
+    state.json       how the unit stands; supervisor is the process that watches it
+    asked/           stop, start: what the supervisor is to do
+    journal/ID       what the unit's processes wrote in the invocation ID
+    containers/      NAME.json, ID.log and ID.exit
+    calls            each call: the program's name and its words
+    fails.NAME       so many calls of a program that asks only do fail; -1: all of them
+    after.VERB       a list of {NAME: times}, of which each systemctl VERB takes the first into fails.NAME
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+
+HOST = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "host")
+DIGEST = "sha256:" + "5d" * 32
+TICK = 0.02
+
+
+def path(*names: str) -> str:
+    return os.path.join(HOST, *names)
+
+
+def load(*names: str) -> t.Any:
+    try:
+        with open(path(*names), encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def put(value: t.Any, *names: str) -> None:
+    new = f"{path(*names)}.{os.getpid()}"
+    with open(new, "w", encoding="utf-8") as file:
+        json.dump(value, file)
+    os.replace(new, path(*names))
+
+
+def remove(*names: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path(*names))
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def some_id(length: int) -> str:
+    return os.urandom(length // 2).hex()
+
+
+def fails(name: str) -> bool:
+    """Whether this call is one of those that are to fail."""
+    left = load("fails." + name) or 0
+    if left > 0:
+        put(left - 1, "fails." + name)
+    return bool(left)
+
+
+def end(status: int, says: str) -> t.NoReturn:
+    sys.stderr.write(says + "\n")
+    sys.exit(status)
+
+
+# systemd
+
+DOWN = {
+    "active": "inactive",
+    "sub": "dead",
+    "result": "success",
+    "main": 0,
+    "code": 0,
+    "status": 0,
+    "invocation": "",
+    "restarts": 0,
+    "job": 0,
+    "supervisor": 0,
+}
+
+
+def state() -> dict[str, t.Any]:
+    return load("state.json") or dict(DOWN)
+
+
+def change(**fields: t.Any) -> None:
+    put({**state(), **fields}, "state.json")
+
+
+def watched() -> bool:
+    return alive(state()["supervisor"])
+
+
+def systemctl(words: list[str]) -> None:
+    scope = "user" if words[0] == "--user" else "system"
+    words = [word for word in words if word not in ("--user", "--no-pager", "--no-ask-password", "--no-block", "--")]
+    verb, name, unit = words[0], words[-1], load("unit.json")
+    known = name == unit["name"] and scope == unit["scope"]
+    if verb == "show":
+        show(words, name, unit if known else None)
+        return
+    if not known:
+        end(5, f"Failed to {verb} {name}: Unit {name} not loaded.")
+    arms = load("after." + verb)
+    if arms:
+        for program, times in arms.pop(0).items():
+            put(times, "fails." + program)
+        put(arms, "after." + verb)
+    if verb == "start":
+        start()
+    elif verb == "stop":
+        if watched():
+            put(1, "asked", "stop")
+    elif verb == "kill":
+        if state()["main"]:
+            os.kill(state()["main"], signal.SIGKILL)
+    elif verb == "reset-failed":
+        if state()["active"] == "failed":
+            put(dict(DOWN) if unit.get("forgets") else {**state(), "active": "inactive", "sub": "dead"}, "state.json")
+    else:
+        end(1, f"Unknown command verb {verb}.")
+
+
+def show(words: list[str], name: str, unit: dict[str, t.Any] | None) -> None:
+    if fails("systemctl"):
+        end(1, "Failed to connect to bus: Connection refused")
+    if "--property=ExecStart" in words:
+        argv = unit["exec"] if unit else None
+        print("{{ path={} ; argv[]={} ; ignore_errors=no ; pid=0 }}".format(argv[0], " ".join(argv)) if argv else "")
+        return
+    now = state() if unit else DOWN
+    told = {
+        "Id": name,
+        "LoadState": "loaded" if unit else "not-found",
+        "ActiveState": now["active"],
+        "SubState": now["sub"],
+        "Result": now["result"],
+        "MainPID": now["main"],
+        "ExecMainCode": now["code"],
+        "ExecMainStatus": now["status"],
+        "InvocationID": now["invocation"],
+        "NRestarts": now["restarts"],
+        "Job": now["job"] or "",
+    }
+    for key, value in told.items():
+        print(f"{key}={value}")
+
+
+def start() -> None:
+    if watched():
+        put(1, "asked", "start")
+        return
+    remove("asked", "stop")
+    remove("asked", "start")
+    nowhere = subprocess.DEVNULL
+    words = [sys.executable, "-S", "-E", os.path.abspath(__file__), "supervise"]
+    child = subprocess.Popen(words, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True)
+    change(job=1, supervisor=child.pid)
+
+
+def supervise() -> None:
+    """Run the unit until it is down for good."""
+    unit = load("unit.json")
+    while not watched():
+        time.sleep(TICK)
+    restarts = 0
+    while True:
+        stopped, status = invoke(unit, restarts)
+        ending = {"main": 0, "code": 2 if status < 0 else 1, "status": abs(status)}
+        well = status == 0 or (stopped and status == -signal.SIGTERM)
+        if not stopped and "restart" in unit:
+            result = "success" if well else "exit-code"
+            change(active="activating", sub="auto-restart", result=result, **ending)
+            until = time.monotonic() + unit["restart"]
+            while time.monotonic() < until and not os.path.exists(path("asked", "stop")):
+                time.sleep(TICK)
+            if not os.path.exists(path("asked", "stop")):
+                restarts += 1
+                continue
+            well = True
+        if not well:
+            change(
+                active="failed", sub="failed", result="exit-code" if status > 0 else "signal", supervisor=0, **ending
+            )
+        elif unit.get("forgets"):
+            put(dict(DOWN), "state.json")
+        else:
+            change(active="inactive", sub="dead", result="success", supervisor=0, **ending)
+        return
+
+
+def invoke(unit: dict[str, t.Any], restarts: int) -> tuple[bool, int]:
+    """One invocation: whether it was to be stopped, and the main process's status."""
+    invocation = some_id(32)
+    output = os.devnull if unit.get("output") is False else path("journal", invocation)
+    with open(output, "ab") as file:
+        child = subprocess.Popen(
+            unit["exec"], stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd="/", start_new_session=True
+        )
+    change(
+        active="active",
+        sub="running",
+        result="success",
+        main=child.pid,
+        code=0,
+        status=0,
+        invocation=invocation,
+        restarts=restarts,
+        job=0,
+    )
+    killed_at = None
+    while child.poll() is None:
+        if killed_at is None and os.path.exists(path("asked", "stop")):
+            change(active="deactivating", sub="stop-sigterm")
+            child.terminate()
+            killed_at = time.monotonic() + unit.get("timeout_stop", 60)
+        if killed_at is not None and time.monotonic() >= killed_at:
+            child.kill()
+        time.sleep(TICK)
+    return killed_at is not None, child.returncode
+
+
+def journalctl(words: list[str]) -> None:
+    if fails("journalctl"):
+        end(1, "No journal files were opened due to insufficient permissions.")
+    matches = dict(word.split("=", 1) for word in words if word.startswith("_"))
+    # Without this match conmon's own copies are there as well.
+    times = 1 if matches.get("_TRANSPORT") == "stdout" else 2
+    file = path("journal", matches["_SYSTEMD_INVOCATION_ID"])
+    if os.path.exists(file):
+        with open(file, encoding="utf-8") as printed:
+            text = printed.read()
+        # A line that is not whole yet is not there yet.
+        for line in text.split("\n")[:-1]:
+            sys.stdout.write((line + "\n") * times)
+
+
+# podman
+
+
+def podman(words: list[str]) -> None:
+    while words[0].startswith("--"):
+        words.pop(0)
+    if words[0] == "run":
+        run(words[1:])
+    if fails("podman"):
+        end(125, "Error: database is locked")
+    if words[:2] == ["container", "inspect"]:
+        print(json.dumps([inspect(container(words[-1]))]))
+    elif words[0] == "logs":
+        logs(container(words[-1]))
+    elif words[0] == "ps":
+        for name in sorted(os.listdir(path("containers"))):
+            if name.endswith(".json"):
+                print(name[:-5])
+    else:
+        end(125, f"Error: unrecognized command `podman {words[0]}`")
+
+
+def container(name: str) -> dict[str, t.Any]:
+    for entry in os.listdir(path("containers")):
+        if entry.endswith(".json"):
+            found: dict[str, t.Any] | None = load("containers", entry)
+            if found and name in (found["name"], found["id"]):
+                return found
+    end(125, f'Error: no such container "{name}"')
+
+
+def inspect(found: dict[str, t.Any]) -> dict[str, t.Any]:
+    runs = alive(found["pid"])
+    return {
+        "Id": found["id"],
+        "Name": found["name"],
+        "Path": "/usr/bin/radiance",
+        "Args": found["args"],
+        "Image": "7a" * 32,
+        "ImageDigest": DIGEST,
+        "RestartCount": 0,
+        "Config": {"Image": found["image"]},
+        "HostConfig": {"LogConfig": {"Type": found["driver"]}},
+        "State": {
+            "Running": runs,
+            "Paused": False,
+            "Pid": found["pid"] if runs else 0,
+            "StartedAt": found["started"],
+            "FinishedAt": "0001-01-01T00:00:00Z",
+        },
+    }
+
+
+def logs(found: dict[str, t.Any]) -> None:
+    if found["driver"] in ("none", "passthrough"):
+        end(125, "Error: this container is using the '{}' log driver, cannot read logs".format(found["driver"]))
+    with open(path("containers", found["id"] + ".log"), encoding="utf-8") as file:
+        sys.stderr.write(file.read())
+
+
+def run(words: list[str]) -> t.NoReturn:
+    options = {}
+    while words[0].startswith("-"):
+        name = words.pop(0)
+        options[name] = words.pop(0) if name in ("--name", "--log-driver") else ""
+    name, image, args = options["--name"], words[0], words[1:]
+    old = load("containers", name + ".json")
+    if old is not None:
+        if "--replace" not in options:
+            end(125, f'Error: the container name "{name}" is already in use')
+        if alive(old["pid"]):
+            os.kill(old["pid"], signal.SIGKILL)
+        while not os.path.exists(path("containers", old["id"] + ".exit")):
+            time.sleep(TICK)
+        remove("containers", name + ".json")
+    found: dict[str, t.Any] = {
+        "id": some_id(64),
+        "name": name,
+        "image": image,
+        "args": args,
+        "driver": options.get("--log-driver", "journald"),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime()) + "123456789Z",
+        "pid": 0,
+    }
+    log, ended = path("containers", found["id"] + ".log"), path("containers", found["id"] + ".exit")
+    with open(log, "wb"):
+        pass
+    stop: list[int] = []
+    signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
+    conmon = os.fork()
+    if conmon == 0:
+        keep(found, "--rm" in options)
+    if "-d" in options:
+        print(found["id"], flush=True)
+        os._exit(0)
+    sent = False
+    with open(log, "rb") as source:
+        while True:
+            over = os.path.exists(ended)
+            copied = source.read()
+            if found["driver"] != "passthrough":
+                sys.stderr.buffer.write(copied)
+                sys.stderr.flush()
+            if over:
+                os._exit(load("containers", found["id"] + ".exit"))
+            pid = (load("containers", name + ".json") or found)["pid"]
+            if stop and not sent and pid:
+                sent = True
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+            time.sleep(TICK)
+
+
+def keep(found: dict[str, t.Any], is_removed: bool) -> t.NoReturn:
+    """What stays with a container when its client is killed."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.setsid()
+    for number in (0, 1, 2):
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    with open(path("containers", found["id"] + ".log"), "ab") as log:
+        engine = subprocess.Popen(
+            [*load("engine.json"), *found["args"]],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    put({**found, "pid": engine.pid}, "containers", found["name"] + ".json")
+    status = engine.wait()
+    if is_removed:
+        remove("containers", found["name"] + ".json")
+        remove("containers", found["id"] + ".log")
+    put(status if status >= 0 else 128 - status, "containers", found["id"] + ".exit")
+    os._exit(0)
+
+
+def main() -> None:
+    name, words = os.path.basename(__file__), sys.argv[1:]
+    if words == ["supervise"]:
+        supervise()
+        return
+    with open(path("calls"), "a", encoding="utf-8") as file:
+        file.write("{} {}\n".format(name, " ".join(words)))
+    {"systemctl": systemctl, "journalctl": journalctl, "podman": podman}[name](words)
+
+
+if __name__ == "__main__":
+    main()

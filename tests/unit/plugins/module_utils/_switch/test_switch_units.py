@@ -1,0 +1,211 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A unit and its container switched, with real processes and with stand-ins of systemctl, journalctl and podman."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import time
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import systemd_manager
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import (
+    NEW,
+    OLD,
+    wait_until,
+)
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_units import RUN, UnitService
+
+THERE = ["lock", "precheck", "drain", "stop", "release", "swap", "start", "ready", "referee", "receipt", "keep"]
+BACK = ["restore", "start", "ready"]
+# More than the card has, so that each boot of it is refused.
+BAD = {**OLD, "weights_mib": 26000}
+REFUSAL = "SHORT BY"
+
+
+def names(result: dict[str, t.Any]) -> list[str]:
+    return [phase["name"] for phase in result["phases"]]
+
+
+def says(result: dict[str, t.Any], phase: str) -> str:
+    return next(str(entry["says"]) for entry in reversed(result["phases"]) if entry["name"] == phase)
+
+
+def test_forward(unit: UnitService) -> None:
+    unit.start_old()
+    old = unit.pid()
+    result = unit.run(NEW, endpoint=unit.endpoint)
+    assert (result["outcome"], result["failed"]) == ("switched", False), result
+    unit.check_whole(NEW)
+    assert names(result) == THERE
+    assert result["actions"] == [
+        ["systemctl", "--user", "stop", "flash.service"],
+        ["systemctl", "--user", "start", "flash.service"],
+    ]
+    assert says(result, "precheck").startswith(f"process {old} runs 24,000 + 5,120")
+    assert f"flash.service and process {old} ended " in says(result, "stop")
+    assert says(result, "start") == f"flash.service in invocation {unit.told()['InvocationID']}"
+    assert says(result, "keep") == f"25,844 + 5,119 runs as process {unit.pid()}"
+    assert result["ledger"]["source"]["kind"] == "podman"
+    assert len(result["ledger"]["source"]["container_id"]) == 64
+    assert [entry["kind"] for entry in unit.records()] == ["switched"]
+    assert unit.calls("systemctl start") == [
+        "systemctl start flash.service",
+        "systemctl start --no-block flash.service",
+    ]
+
+    again = unit.run(NEW, fingerprint=result["ledger"]["fingerprint"])
+    assert (again["outcome"], again["changed"], again["failed"]) == ("unchanged", False, False)
+
+
+@pytest.mark.parametrize("options", [RUN, RUN.replace("--rm ", "").replace("journald", "none")])
+def test_a_refused_pair_goes_back_with_the_engines_words(unit: UnitService, options: str) -> None:
+    """The container is gone with its log, or is there and has none; the journal has its words."""
+    unit.serve.write_text(unit.script(options))
+    unit.start_old()
+    result = unit.run(BAD)
+    assert (result["outcome"], result["failed"], result["code"]) == ("rolled_back", True, "engine_refused"), result
+    assert REFUSAL in result["msg"]
+    assert REFUSAL in result["ledger"]["reason"]["text"]
+    assert names(result)[-3:] == BACK
+    assert result["restored"]["ready"] is True
+    unit.check_whole(OLD)
+    (entry,) = unit.records()
+    assert (entry["kind"], entry["phase"], entry["serving"]) == ("rolled_back", "ready", True)
+
+
+def test_a_unit_that_restarts_a_refused_pair_is_held_down(unit: UnitService) -> None:
+    unit.unit(restart=0.3)
+    unit.start_old()
+    result = unit.run(BAD)
+    assert (result["outcome"], result["code"]) == ("rolled_back", "engine_refused"), result
+    assert REFUSAL in result["msg"]
+    unit.check_whole(OLD)
+    invocation = unit.told()["InvocationID"]
+    time.sleep(1)
+    assert (unit.told()["InvocationID"], unit.told()["NRestarts"]) == (invocation, "0")
+
+
+def test_a_unit_that_goes_round_is_switched(unit: UnitService) -> None:
+    """It is met before its container is there, with it, or between two starts; each time it is no other's."""
+    unit.unit(restart=0.3)
+    unit.serve.write_text(unit.script().replace("exec podman", "sleep 0.5\nexec podman"))
+    unit.env.write_text(unit.env.read_text().replace("24000", "26000"))
+    unit.systemctl("start")
+    wait_until(lambda: int(unit.told()["NRestarts"]) >= 1)
+    result = unit.run(NEW)
+    assert (result["outcome"], result["failed"]) == ("switched", False), result
+    unit.check_whole(NEW)
+
+
+def test_a_container_whose_client_was_killed_is_the_service(unit: UnitService) -> None:
+    unit.start_old()
+    old = unit.pid()
+    unit.systemctl("kill", "--signal=SIGKILL")
+    wait_until(lambda: unit.told()["ActiveState"] == "failed")
+    assert unit.serves()
+    result = unit.run(NEW)
+    assert (result["outcome"], result["failed"]) == ("switched", False), result
+    assert says(result, "precheck").startswith(f"process {old} runs 24,000 + 5,120")
+    assert f"process {old} ended" in says(result, "stop")
+    unit.check_whole(NEW)
+
+
+def test_an_engine_that_ignores_the_stop_is_killed(unit: UnitService) -> None:
+    unit.world(load_speedup=2000, stop_seconds=600 * 2000)
+    unit.start_old()
+    old = unit.pid()
+    unit.world(load_speedup=2000, stop_seconds=0)
+    result = unit.run(NEW, stop_timeout=0.5)
+    assert (result["outcome"], result["failed"]) == ("switched", False), result
+    assert says(result, "stop") == (
+        f"flash.service did not end within 0.5 s of systemctl stop, and process {old} was killed"
+    )
+    unit.check_whole(NEW)
+
+
+def test_a_unit_whose_output_goes_elsewhere_is_followed_by_its_container(unit: UnitService) -> None:
+    unit.unit(output=False)
+    unit.start_old()
+    result = unit.run(NEW)
+    assert (result["outcome"], result["failed"]) == ("switched", False), result
+    assert result["findings"] and all(finding["holds"] for finding in result["findings"])
+    assert "server: listening" in pathlib.Path(result["receipt"]).read_text()
+    unit.check_whole(NEW)
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+def test_a_unit_that_ends_at_once_is_no_start(unit: UnitService, forgets: bool) -> None:
+    unit.unit(forgets=forgets)
+    unit.start_old()
+    detached = {"dest": str(unit.serve), "content": "#!/bin/sh\nexit 0\n", "mode": None}
+    began = time.monotonic()
+    result = unit.run(NEW, files=[*unit.options(NEW)["files"], detached])
+    assert (result["outcome"], result["code"]) == ("rolled_back", "start_failed"), result
+    assert time.monotonic() - began < 12
+    assert "has to stay in the foreground" in result["msg"] and "without -d" in result["msg"]
+    unit.check_whole(OLD)
+    assert unit.serve.read_text() == unit.script()
+
+
+def test_a_container_that_was_started_detached_does_not_stay(unit: UnitService) -> None:
+    unit.start_old()
+    detached = {"dest": str(unit.serve), "content": unit.script(RUN + " -d"), "mode": None}
+    result = unit.run(NEW, files=[*unit.options(NEW)["files"], detached])
+    assert (result["outcome"], result["code"]) == ("rolled_back", "start_failed"), result
+    assert "without -d" in result["msg"]
+    unit.check_whole(OLD)
+
+
+def test_a_container_that_ends_is_told_while_its_unit_is_down(unit: UnitService) -> None:
+    unit.start_old()
+    wait_until(unit.serves)
+    os.kill(unit.pid(), signal.SIGKILL)
+    wait_until(lambda: unit.told()["ActiveState"] == "failed")
+    result = unit.run(NEW, endpoint=unit.endpoint)
+    assert (result["outcome"], result["failed"]) == ("switched", False), result
+    assert says(result, "stop") == "nothing runs"
+    unit.check_whole(NEW)
+
+
+def refused(service: UnitService, **more: t.Any) -> dict[str, t.Any]:
+    """A switch that has to be refused without a change."""
+    service.start_old()
+    before = (service.pid(), service.env.read_text())
+    result = service.run(NEW, **more)
+    assert (result["outcome"], result["failed"], result["changed"]) == ("unchanged", True, False), result
+    assert (service.pid(), service.env.read_text()) == before
+    assert service.serves()
+    return result
+
+
+def test_a_unit_that_is_not_there(unit: UnitService) -> None:
+    result = refused(unit, unit="other.service")
+    assert result["code"] == "start_unusable"
+    assert "other.service is not-found in the systemd of the user" in result["msg"]
+    assert "systemctl --user daemon-reload" in result["msg"]
+
+
+def test_a_unit_of_another_script(unit: UnitService) -> None:
+    result = refused(unit, start=["/opt/other.sh"])
+    assert result["code"] == "start_unusable"
+    assert f"flash.service runs {unit.serve}, and these files are for /opt/other.sh" in result["msg"]
+
+
+def test_only_root_starts_a_unit_of_the_system(unit: UnitService, monkeypatch: pytest.MonkeyPatch) -> None:
+    unit.unit(scope="system")
+    unit.user = []
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    result = refused(unit, manager="systemd")
+    assert result["code"] == "start_unusable"
+    assert "only root starts flash.service of the system" in result["msg"]
+
+
+def test_a_unit_that_runs_another_container(unit: UnitService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(systemd_manager, "_PATIENCE", 0.5)
+    result = refused(unit, name="other")
+    assert result["code"] == "foreign_process"
+    assert "podman of this user has no running container called other" in result["msg"]
