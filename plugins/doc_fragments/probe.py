@@ -50,8 +50,8 @@ options:
     default: 1800
   load_timeout:
     description:
-      - Seconds for which nothing listening is taken for an engine that is still loading its model, since it listens only
-        then. With V(0), nothing listening fails at once.
+      - Seconds for which nothing listening is taken for an engine that is still loading its model, since it listens
+        only then. With V(0), nothing listening fails at once.
       - A whole number in plain decimal digits.
     type: raw
     default: 0

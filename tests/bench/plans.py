@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How many plans a second: one request again and again, and a fleet of ledgers from random worlds.

@@ -178,9 +178,11 @@ def test_stated_pools_are_exact_from_the_command_line() -> None:
 
 
 def test_the_row_of_integrated_graphics() -> None:
-    rows = dict(
-        TABLES["both stated"][0], claimable="92.48 MiB", elastic="92.48 MiB   what --expert-vs-cache-ratio 0.75"
-    )
+    rows = {
+        **TABLES["both stated"][0],
+        "claimable": "92.48 MiB",
+        "elastic": "92.48 MiB   what --expert-vs-cache-ratio 0.75",
+    }
     text = table(**rows).replace(
         "  --gpu-headroom-mib   96.00 MiB   left unclaimed on purpose",
         "  left to the host   1.02 GiB   integrated graphics: this memory is the host's; --vram-kv-mib states a pool",
@@ -192,7 +194,7 @@ def test_the_row_of_integrated_graphics() -> None:
 
 
 def test_a_table_that_does_not_say_what_the_pool_backs() -> None:
-    found = ledger(table(**dict(TABLES["both stated"][0], kv_cache="3.46 GiB   339% of it")))
+    found = ledger(table(**{**TABLES["both stated"][0], "kv_cache": "3.46 GiB   339% of it"}))
     assert found["missing"] == ["capacity"]
     assert set(found["capacity"].values()) == {None}
 
