@@ -10,6 +10,7 @@ says which are enough.
 
 from __future__ import annotations
 
+import os
 import re
 import typing as t
 
@@ -53,6 +54,32 @@ def check(chunk: bytes, *, whole: bool = False) -> None:
     in: there the log may have become a plain one.
     """
     if chunk[:2] not in (_BEGINNING, _BEGINNING[:1]) or _OTHER.search(chunk, 0, len(chunk) if whole else _ENOUGH):
+        raise NotRecords
+
+
+def seek_first(file: t.BinaryIO, wanted: t.Callable[[str], bool]) -> None:
+    """Moves to the first record whose time is wanted, or to the end; all that come after one that is, are too.
+
+    Looks at some thirty records of a log of any size. Raises NotRecords where one of them is none.
+    """
+    low, high = 0, file.seek(0, os.SEEK_END)
+    while low < high:
+        middle = (low + high) // 2
+        _seek_line(file, middle)
+        raw = file.readline(256)
+        if raw and not _RECORD.match(raw):
+            raise NotRecords
+        if not raw or wanted(raw.split(b" ", 1)[0].decode("ascii")):
+            high = middle
+        else:
+            low = middle + 1
+    _seek_line(file, low)
+
+
+def _seek_line(file: t.BinaryIO, position: int) -> None:
+    """Moves to the first line that begins here or later."""
+    file.seek(max(position - 1, 0))
+    if position and len(file.readline(LONGEST_LINE)) == LONGEST_LINE:  # longer than any record
         raise NotRecords
 
 

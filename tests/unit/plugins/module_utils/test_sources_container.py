@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import typing as t
 
@@ -199,6 +200,54 @@ def test_of_a_container_that_was_started_again_the_last_run_is_asked_for(put_pro
     container.read_boot(parsed("docker", DOCKER))
     assert (folder / "docker.calls").read_text() == (
         "logs --since 2026-02-06T09:40:59.500000000Z ba033ac4401106a3b513bc9d639eee123ad78ca3616b921167cd74b20e25ed39\n"
+    )
+
+
+ID = "41d047cf14d93df835329e747f407e08af4c6fe4edcf3656d777f1a9e5586279"
+BEFORE = b"2026-11-29T20:37:06.255243610+01:00 stderr "
+AFTER = b"2026-11-29T20:37:06.255243611+01:00 stderr "
+
+
+def restarted_with_log(log: pathlib.Path, earlier: int, later: bytes) -> container.Container:
+    """Of a container whose earlier run ended at 19:37:06.255243610 UTC, with so many requests in its log."""
+    lines = HEALTHY.read_bytes().splitlines(keepends=True)
+    log.parent.mkdir(exist_ok=True)
+    with open(log, "wb") as file:
+        file.writelines(BEFORE + b"F " + line for line in [*lines, *[b"I request\n"] * earlier])
+        file.write(BEFORE + b"P cut off\n" + later)
+    told = parsed("podman", RUNNING)
+    return told._replace(log_path=str(log), log_driver="k8s-file", finished_at="2026-11-29T19:37:06.255243610Z")
+
+
+@pytest.mark.parametrize("earlier", [0, 1, 100_000])
+def test_the_last_run_is_read_out_of_the_log_of_podman_itself(
+    put_program: PutProgram, tmp_path: pathlib.Path, earlier: int
+) -> None:
+    put_program("podman", "exit 1")
+    boot = b"".join(AFTER + b"F " + line for line in HEALTHY.read_bytes().splitlines(keepends=True))
+    asked = restarted_with_log(tmp_path / ID / "ctr.log", earlier, boot + AFTER + b"F I request\n")
+    assert container.read_boot(asked) == (HEALTHY.read_text(), {"boots_seen": 1, "boot": 0})
+
+
+@pytest.mark.parametrize("case", ["another's", "missing", "plain", "nothing yet", "no time", "a pipe"])
+def test_podman_is_asked_where_its_log_does_not_tell(
+    put_program: PutProgram, tmp_path: pathlib.Path, case: str
+) -> None:
+    folder = put_program("podman", f"cat {HEALTHY}")
+    log = tmp_path / ("another" if case == "another's" else ID) / "ctr.log"
+    later = b"" if case == "nothing yet" else AFTER + b"F I device: AQL backend, 1 device(s) [0:forged]\n"
+    asked = restarted_with_log(log, 10, later)
+    if case == "plain":
+        log.write_bytes(b"I a plain line\n" * 10 + later)
+    elif case == "no time":
+        log.write_bytes(log.read_bytes().replace(b"2026-11-29", b"2026-99-99"))
+    elif case in ("missing", "a pipe"):
+        log.unlink()
+    if case == "a pipe":
+        os.mkfifo(log)
+    assert container.read_boot(asked)[0] == HEALTHY.read_text()
+    assert (folder / "podman.calls").read_text() == (
+        f"--log-level=error logs --since 2026-11-29T19:37:06.255243610Z {ID}\n"
     )
 
 

@@ -73,6 +73,22 @@ def test_any_text_in_any_parts_reads_back(data: st.DataObject, lines: list[bytes
     assert read_back(content + b"more", end=len(content)) == text
 
 
+@given(st.lists(st.tuples(st.integers(10, 20), st.integers(0, 90))), st.integers(9, 21), st.booleans())
+def test_the_first_record_of_a_time_is_found(records_of: list[tuple[int, int]], since: int, cut: bool) -> None:
+    lines = [b"2026-11-29T19:40:%dZ stderr F %s\n" % (second, b"x" * size) for second, size in sorted(records_of)]
+    content = b"".join(lines)
+    before = sum(len(line) for line, (second, _size) in zip(lines, sorted(records_of)) if second < since)
+    file = io.BytesIO(content[:-1] if cut else content)
+    records.seek_first(file, lambda time: time >= f"2026-11-29T19:40:{since:02}Z")
+    assert file.read() == (content[:-1] if cut else content)[before:]
+
+
+@pytest.mark.parametrize("text", [b"I no record\n" * 9, recorded(b"a\n") + b"x" * 70_000 + recorded(b"a\n")])
+def test_a_time_is_looked_for_in_records_alone(text: bytes) -> None:
+    with pytest.raises(records.NotRecords):
+        records.seek_first(io.BytesIO(text), lambda time: time > "2026-11-29T19:41")
+
+
 def test_the_two_streams_do_not_end_each_others_lines() -> None:
     content = b"".join(
         b"2026-11-29T19:40:32Z " + record + b"\n"
