@@ -160,6 +160,11 @@ def names(runtime: str) -> list[str] | None:
     return sorted(done.out.split()) if not done.status else None
 
 
+def has_image(runtime: str, image: str) -> bool:
+    """Whether the runtime has an image, by tag, digest or id, so that a start need not ask a registry for it."""
+    return run([runtime, "image", "inspect", "--", image]).status == 0
+
+
 def utc(text: str, digits: int = 2) -> str | None:
     """A runtime's time in UTC with so many digits of the second; None for the year 1, which means never."""
     found = _TIME.match(text)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
@@ -25,6 +27,7 @@ _PROPERTIES = (
     "InvocationID",
     "NRestarts",
     "Job",
+    "NeedDaemonReload",
 )
 # ExecMainCode as systemctl prints it: the kernel's si_code, see waitid(2).
 _ENDINGS = {"1": "status", "2": "signal", "3": "signal"}
@@ -34,7 +37,7 @@ class Unit(t.NamedTuple):
     """``name`` is systemd's own, with its suffix. ``main_pid`` is 0 where no process of it runs. ``exit_status`` is
     ``status 2`` or ``signal 9``, of the main process that ended last; empty while it runs. ``invocation`` is the id of
     the last start, empty where there was none. ``restarts`` counts systemd's own, ``job`` is the number of what is
-    queued for it, 0 where nothing is."""
+    queued for it, 0 where nothing is. ``outdated`` tells that its file has changed since systemd read it."""
 
     name: str
     scope: str
@@ -47,6 +50,7 @@ class Unit(t.NamedTuple):
     invocation: str
     restarts: int
     job: int
+    outdated: bool
 
     @property
     def stopped(self) -> bool:
@@ -66,6 +70,14 @@ def systemctl(scope: str, *words: str, timeout: float = 60) -> Done:
     """
     manager = ["--user"] if scope == "user" else []
     return run(["systemctl", *manager, "--no-pager", "--no-ask-password", *words], timeout)
+
+
+def lingers() -> bool | None:
+    """Whether the services of this user outlive the user's last session; None where nothing tells."""
+    with contextlib.suppress(RadianceError):
+        done = run(["loginctl", "show-user", str(os.getuid()), "--property=Linger", "--value"])
+        return {"yes": True, "no": False}.get(done.out.strip()) if not done.status else None
+    return None
 
 
 def show(name: str, scope: str) -> Unit:
@@ -95,6 +107,7 @@ def parse_unit(text: str, scope: str) -> Unit:
         invocation=found.get("InvocationID", ""),
         restarts=_number(found.get("NRestarts")),
         job=_number(found.get("Job")),
+        outdated=found.get("NeedDaemonReload") == "yes",
     )
 
 

@@ -77,6 +77,10 @@ class Manager(abc.ABC):
         """A sentence when ``start`` could not work. ``installs`` are the files that the switch brings along."""
 
     @abc.abstractmethod
+    def lost_image(self, image: str | None) -> str | None:
+        """The image that a start of either pair would miss: ``image`` is the new pair's, where it is known."""
+
+    @abc.abstractmethod
     def program(self) -> list[str]:
         """The command line that a start runs; empty where nothing tells it."""
 

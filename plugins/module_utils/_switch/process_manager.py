@@ -97,6 +97,10 @@ class ProcessManager(Manager):
                 return f"{name}: this user may not write in {folder}, or there is no such folder"
         return None
 
+    def lost_image(self, image: str | None) -> str | None:
+        """A plain process has none."""
+        return None
+
     def program(self) -> list[str]:
         """The command line of a start."""
         return self.start_argv

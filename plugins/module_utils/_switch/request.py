@@ -27,6 +27,7 @@ class Request(t.NamedTuple):
 
     service: str
     manager: dict[str, t.Any]
+    image: str | None
     cards: list[int]
     files: list[files.Wanted]
     endpoint: str | None
@@ -80,6 +81,7 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
     return Request(
         service=service,
         manager=_read_manager(service, options),
+        image=options.get("image"),
         cards=list(options.get("cards") or []),
         files=[files.wanted(entry) for entry in options.get("files") or []],
         endpoint=options.get("endpoint"),

@@ -163,6 +163,13 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         problem = manager.problem({change.dest for change in changes})
         if problem is not None:
             raise RadianceError(f"{problem}. Nothing was changed.", code="start_unusable")
+        image = manager.lost_image(request.image)
+        if image is not None:
+            raise RadianceError(
+                f"The runtime does not have the image {image}, so neither this pair nor the old one could be started "
+                "from it. Nothing was stopped or changed. Pull it or tag it on the target, then run this again.",
+                code="image_missing",
+            )
         if process is not None:
             way_back.check(manager, changes, referee.pair_text(referee.state_of(process.flags)))
         for path, what in [(state.journal, "state_dir"), *manager.writes()]:

@@ -132,6 +132,16 @@ class SystemdManager(Manager):
                 f"unit: {self.unit} is {state.load_state} in the systemd of the {self.scope}. Put it there, have "
                 f"{shlex.join(self._systemctl('daemon-reload')[:-1])} read it, or correct `unit`"
             )
+        if state.outdated:
+            return (
+                f"unit: the file of {self.unit} has changed since systemd read it, and what a start would run is not "
+                f"what the file says. Run {shlex.join(self._systemctl('daemon-reload')[:-1])} first"
+            )
+        if self.scope == "user" and units.lingers() is False:
+            return (
+                f"unit: the user does not linger, so systemd ends {self.unit} with the user's last session, this one "
+                "included. As root: loginctl enable-linger USER"
+            )
         if self.scope == "system" and os.geteuid() != 0:
             return f"unit: only root starts {self.unit} of the system. Run this with become"
         words = self.program()
@@ -139,6 +149,12 @@ class SystemdManager(Manager):
             return f"unit: {self.unit} runs {' '.join(words) or 'nothing'}, and these files are for {self.script}"
         gone = self._missing(words)
         return f"unit: {gone}" if gone is not None and os.path.realpath(words[0]) not in installs else None
+
+    def lost_image(self, image: str | None) -> str | None:
+        """One that the runtime does not have (any more): the image that runs is not needed to go on, only to start."""
+        found = self.container()
+        wanted = [image, found.image if found is not None and found.pid else None]
+        return next((name for name in wanted if name and not containers.has_image(self.source, name)), None)
 
     def program(self) -> list[str]:
         """The words of the unit's ExecStart."""

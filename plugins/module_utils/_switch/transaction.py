@@ -10,6 +10,7 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import contextlib
+import errno
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
@@ -281,8 +282,11 @@ class Transaction:
             left = "" if found is None else f" Process {found.pid} was left running: it may still come up."
             if unknown:
                 left = " Whether anything runs cannot be told, and a boot of either pair may."
+            down = "THE SERVICE IS DOWN: the old pair did not come back either"
+            if self.request.endpoint is not None and drain.healthy(self.request.endpoint)[0]:
+                down = "/health ANSWERS, and nothing tells which pair serves: the way back did not end well"
             says = (
-                f"{why} THE SERVICE IS DOWN: the old pair did not come back either: {error.text.rstrip('.')}.{left} "
+                f"{why} {down}: {error.text.rstrip('.')}.{left} "
                 f"The next run tries again; by hand: {' ; '.join(self.run.by_hand)}"
             )
         self.run.says.append(says)
@@ -373,6 +377,9 @@ def as_radiance_error(error: Exception) -> RadianceError:
     """What went wrong, whatever it was, as the one error that is reported."""
     if isinstance(error, RadianceError):
         return error
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f"for {error.filename}" if error.filename else "in the state directory, or for a file of this switch"
+        return RadianceError(f"No room is left {where} ({error.strerror}). Make room on its disk.", code="disk_full")
     return RadianceError(f"{type(error).__name__}: {error}", code="unexpected")
 
 

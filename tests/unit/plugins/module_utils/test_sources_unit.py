@@ -69,6 +69,7 @@ def test_a_unit_that_runs() -> None:
         invocation="9ab33127a628458496da25cd04d0713b",
         restarts=0,
         job=0,
+        outdated=False,
     )
 
 

@@ -1,12 +1,16 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host has of systemd and podman, as far as a switch asks it: one program with the names systemctl, journalctl
-and podman. Units are started, watched and restarted, their output is kept, and containers run the rehearsal engine.
+"""What a host has of systemd and podman, as far as a switch asks it: one program with the names systemctl, journalctl,
+loginctl and podman. Units are started, watched and restarted, their output is kept, and containers run the rehearsal
+engine.
 
 A copy stands in ``programs/`` of a test's folder. ``host/`` beside it holds what it knows::
 
     unit.json        name, scope, exec, and optional: restart (a delay in seconds), timeout_stop, output (false: not in
-                     the journal), forgets (a unit that ended well loses its invocation)
+                     the journal), forgets (a unit that ended well loses its invocation), outdated (its file has
+                     changed since it was read)
+    gone_images      names of images that podman does not have (any more)
+    linger           what loginctl tells of the user: yes or no; without it nothing
     engine.json      the command line of a container's entry point
     state.json       how the unit stands; supervisor is the process that watches it
     asked/           stop, start: what the supervisor is to do
@@ -23,10 +27,13 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
-import typing as t
+
+# It is started some fifty times a switch, so that each import counts.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typing as t
 
 HOST = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "host")
 DIGEST = "sha256:" + "5d" * 32
@@ -160,12 +167,15 @@ def show(words: list[str], name: str, unit: dict[str, t.Any] | None) -> None:
         "InvocationID": now["invocation"],
         "NRestarts": now["restarts"],
         "Job": now["job"] or "",
+        "NeedDaemonReload": "yes" if unit and unit.get("outdated") else "no",
     }
     for key, value in told.items():
         print(f"{key}={value}")
 
 
 def start() -> None:
+    import subprocess
+
     if watched():
         put(1, "asked", "start")
         return
@@ -210,6 +220,8 @@ def supervise() -> None:
 
 def invoke(unit: dict[str, t.Any], restarts: int) -> tuple[bool, int]:
     """One invocation: whether it was to be stopped, and the main process's status."""
+    import subprocess
+
     invocation = some_id(32)
     output = os.devnull if unit.get("output") is False else path("journal", invocation)
     with open(output, "ab") as file:
@@ -254,6 +266,13 @@ def journalctl(words: list[str]) -> None:
             sys.stdout.write((line + "\n") * times)
 
 
+def loginctl(words: list[str]) -> None:
+    linger = load("linger")
+    if linger is None or words[:1] != ["show-user"]:
+        end(1, "Failed to connect to bus")
+    print(linger)
+
+
 # podman
 
 
@@ -266,6 +285,9 @@ def podman(words: list[str]) -> None:
         end(125, "Error: database is locked")
     if words[:2] == ["container", "inspect"]:
         print(json.dumps([inspect(container(words[-1]))]))
+    elif words[:2] == ["image", "inspect"]:
+        if words[-1] in (load("gone_images") or []):
+            end(125, f"Error: {words[-1]}: image not known")
     elif words[0] == "logs":
         logs(container(words[-1]))
     elif words[0] == "ps":
@@ -369,6 +391,8 @@ def run(words: list[str]) -> t.NoReturn:
 
 def keep(found: dict[str, t.Any], is_removed: bool) -> t.NoReturn:
     """What stays with a container when its client is killed."""
+    import subprocess
+
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.setsid()
     for number in (0, 1, 2):
@@ -397,7 +421,8 @@ def main() -> None:
         return
     with open(path("calls"), "a", encoding="utf-8") as file:
         file.write("{} {}\n".format(name, " ".join(words)))
-    {"systemctl": systemctl, "journalctl": journalctl, "podman": podman}[name](words)
+    programs = {"systemctl": systemctl, "journalctl": journalctl, "loginctl": loginctl, "podman": podman}
+    programs[name](words)
 
 
 if __name__ == "__main__":

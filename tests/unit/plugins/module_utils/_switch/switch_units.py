@@ -43,7 +43,7 @@ class UnitService(Service):
         for path in (self.programs, self.host / "asked", self.host / "journal", self.host / "containers"):
             path.mkdir(parents=True)
         text = (pathlib.Path(__file__).parent / "switch_host_programs.py").read_text()
-        for name in ("systemctl", "journalctl", "podman"):
+        for name in ("systemctl", "journalctl", "loginctl", "podman"):
             # Quick to start: it needs neither site-packages nor what the environment says of Python.
             (self.programs / name).write_text(f"#!{sys.executable} -SE\n{text}")
             (self.programs / name).chmod(0o755)

@@ -195,6 +195,33 @@ def test_a_unit_of_another_script(unit: UnitService) -> None:
     assert f"flash.service runs {unit.serve}, and these files are for /opt/other.sh" in result["msg"]
 
 
+def test_a_unit_whose_file_systemd_has_not_read(unit: UnitService) -> None:
+    unit.unit(outdated=True)
+    result = refused(unit)
+    assert result["code"] == "start_unusable"
+    assert "the file of flash.service has changed since systemd read it" in result["msg"]
+    assert "Run systemctl --user daemon-reload first" in result["msg"]
+
+
+def test_a_user_whose_services_end_with_the_session(unit: UnitService) -> None:
+    unit.tell("linger", "no")
+    result = refused(unit)
+    assert result["code"] == "start_unusable"
+    assert "the user does not linger" in result["msg"]
+    assert "loginctl enable-linger" in result["msg"]
+    unit.tell("linger", "yes")
+    assert unit.run(NEW)["outcome"] == "switched"
+
+
+@pytest.mark.parametrize("image", ["localhost/radiance:1.0.13", "localhost/radiance:2"])
+def test_an_image_that_is_gone_is_missed_before_the_stop(unit: UnitService, image: str) -> None:
+    """The one that runs, without which there is no way back, and the new pair's."""
+    unit.tell("gone_images", [image])
+    result = refused(unit, image="localhost/radiance:2")
+    assert result["code"] == "image_missing"
+    assert f"does not have the image {image}" in result["msg"]
+
+
 def test_only_root_starts_a_unit_of_the_system(unit: UnitService, monkeypatch: pytest.MonkeyPatch) -> None:
     unit.unit(scope="system")
     unit.user = []

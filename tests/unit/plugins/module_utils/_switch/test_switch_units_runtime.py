@@ -91,7 +91,7 @@ def test_a_journal_that_may_not_be_read_does_not_undo_a_boot_that_podman_tells(u
 def test_a_journal_that_is_read_a_moment_later_has_the_last_words(unit: UnitService) -> None:
     unit.start_old()
     # As many as are read while the boot is refused, at most; the last ones fail in any case.
-    unit.tell("after.start", [{"journalctl": 6}])
+    unit.tell("after.start", [{"journalctl": 4}])
     result = unit.run(BAD)
     assert (result["outcome"], result["code"]) == ("rolled_back", "engine_refused"), result
     assert "SHORT BY" in result["msg"]
