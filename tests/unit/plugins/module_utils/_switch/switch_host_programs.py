@@ -201,8 +201,9 @@ def supervise() -> None:
             result = "success" if well else "exit-code"
             change(active="activating", sub="auto-restart", result=result, **ending)
             until = time.monotonic() + unit["restart"]
-            while time.monotonic() < until and not os.path.exists(path("asked", "stop")):
+            while time.monotonic() < until and not os.listdir(path("asked")):
                 time.sleep(TICK)
+            remove("asked", "start")
             if not os.path.exists(path("asked", "stop")):
                 restarts += 1
                 continue

@@ -12,6 +12,8 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import systemd_manager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import read_request
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import (
     NEW,
     OLD,
@@ -99,6 +101,38 @@ def test_a_unit_that_goes_round_is_switched(unit: UnitService) -> None:
     result = unit.run(NEW)
     assert (result["outcome"], result["failed"]) == ("switched", False), result
     unit.check_whole(NEW)
+
+
+def test_a_unit_that_waits_for_its_next_start_is_stopped_first(unit: UnitService) -> None:
+    unit.unit(restart=600)
+    unit.env.write_text(unit.env.read_text().replace("24000", "26000"))
+    unit.systemctl("start")
+    wait_until(lambda: unit.told()["SubState"] == "auto-restart")
+    result = unit.run(NEW)
+    assert (result["outcome"], result["failed"], says(result, "stop")) == ("switched", False, "nothing runs"), result
+    assert unit.calls("systemctl stop") == ["systemctl stop --no-block flash.service"]
+    unit.check_whole(NEW)
+
+
+def test_a_boot_is_known_by_its_invocation_before_its_process_is(unit: UnitService) -> None:
+    """As a switch has noted it that died right after the start."""
+    unit.start_old()
+    manager = manager_of(read_request(unit.options(NEW)).manager)
+    noted = {"before": "", "invocation": None, "pid": None, "ticks": None}
+    found = manager.current()
+    assert found is not None and found.pid == unit.pid()
+    mine = {**noted, "invocation": unit.told()["InvocationID"]}
+    other = {**noted, "invocation": "f" * 32}
+    earlier = {**noted, "before": unit.told()["InvocationID"]}
+    assert [manager.lives(boot) for boot in (noted, mine, other, earlier)] == [True, True, False, False]
+    assert [manager.owns(boot, found) for boot in (noted, mine, other, earlier)] == [True, True, False, False]
+    assert manager.owns({**other, "pid": found.pid, "ticks": found.started_ticks}, found)
+
+    unit.systemctl("kill", "--signal=SIGKILL")
+    wait_until(lambda: unit.told()["ActiveState"] == "failed")
+    assert [manager.lives(boot) for boot in (noted, mine)] == [False, False]
+    assert manager.lives({**mine, "pid": found.pid, "ticks": found.started_ticks})
+    assert manager.exit_status(mine) == "signal 9"
 
 
 def test_a_container_whose_client_was_killed_is_the_service(unit: UnitService) -> None:
