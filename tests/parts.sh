@@ -193,7 +193,7 @@ part_units() {
         return "$SKIPPED"
     fi
     seed
-    with_tree ansible-test units --color no --target-python venv/3.9 \
+    with_tree ansible-test units --color no --num-workers 2 --target-python venv/3.9 \
         tests/unit/plugins/modules/ tests/unit/plugins/module_utils/
 }
 
@@ -258,10 +258,11 @@ next_environment() {
     esac
 }
 
-# Without the rehearsal engine's own tests: of Ansible it knows nothing.
+# Without the rehearsal engine's own tests and the switches of real processes: of Ansible they know nothing.
 part_next_unit() {
     next_environment || return
-    python -m pytest -q -n 2 tests/unit --ignore=tests/unit/rehearsal --ignore=tests/unit/worlds
+    python -m pytest -q -n 2 tests/unit --ignore=tests/unit/rehearsal --ignore=tests/unit/worlds \
+        --ignore=tests/unit/plugins/module_utils/_switch
 }
 
 part_next_sanity() {
