@@ -186,15 +186,19 @@ part_sanity() {
     with_tree ansible-test sanity --python "$(venv_version .venv)" --color no
 }
 
-# What runs on targets, on the oldest Python that they may have; `unit` and `next-unit` run it on 3.11 and 3.13.
+# What runs on targets, on the oldest Python that they may have, but for the switches that take long; `unit` runs all of it.
 part_units() {
+    local files
     if [[ ! -x $PYTHONS/python3.9 ]]; then
         echo "there is no Python 3.9 here"
         return "$SKIPPED"
     fi
     seed
-    with_tree ansible-test units --color no --num-workers 2 --target-python venv/3.9 \
-        tests/unit/plugins/modules/ tests/unit/plugins/module_utils/
+    mapfile -t files < <(
+        sources 'tests/unit/plugins/modules/test_*.py' 'tests/unit/plugins/module_utils/*test_*.py' |
+            grep -vE '/test_switch_(units|kills|by_hand)[a-z_]*\.py$'
+    )
+    with_tree ansible-test units --color no --num-workers 2 --target-python venv/3.9 "${files[@]}"
 }
 
 part_integration() {
@@ -258,11 +262,11 @@ next_environment() {
     esac
 }
 
-# Without the rehearsal engine's own tests and the switches of real processes: of Ansible they know nothing.
+# What runs on the controller; what runs on targets, and the rehearsal engine, know nothing of Ansible's releases.
 part_next_unit() {
     next_environment || return
     python -m pytest -q -n 2 tests/unit --ignore=tests/unit/rehearsal --ignore=tests/unit/worlds \
-        --ignore=tests/unit/plugins/module_utils/_switch
+        --ignore=tests/unit/plugins/module_utils
 }
 
 part_next_sanity() {
