@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import hmac
 import json
@@ -44,9 +45,9 @@ class Connection(BaseHTTPRequestHandler):
 
     do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = do_OPTIONS = do_GET
 
+    @abc.abstractmethod
     def route(self, path: str) -> Route:
         """What answers this path with this method; ApiError where nothing does."""
-        raise NotImplementedError
 
     def _answer(self) -> None:
         path = self.path.split("?", 1)[0]
