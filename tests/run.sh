@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The project's tests.
 #
-#   tests/run.sh            all parts, the quick ones first
+#   tests/run.sh            all parts, the quick ones first, and `hosts` beside them
 #   tests/run.sh PART ...   only these; `tests/run.sh --list` names them
 #
 # Needs git and Python 3.11 or newer; makes .venv and installs what requirements/ pins. Nothing outside the checkout is
@@ -16,8 +16,8 @@ source tests/parts.sh
 
 LOGS=$CACHE/tests
 PARTS=(
-    shell ruff format yaml types changelog unit galaxy docs lint sanity units integration molecule hosts
-    rehearsal next-unit next-sanity next-rehearsal
+    shell ruff format yaml types changelog galaxy docs lint sanity next-sanity hosts
+    unit units integration molecule rehearsal next-unit next-rehearsal
 )
 EXTRA_PARTS=(mutations worlds bench)
 
@@ -51,6 +51,10 @@ done
 
 passed=0 failed=0 skipped=0
 broken=()
+declare -A pids began # of the parts that run
+trap 'kill "${pids[@]}" 2>/dev/null; wait' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # tally LOG: the sums of every closing line of pytest in it, as `passed failed skipped`
 tally() {
@@ -66,11 +70,18 @@ tally() {
         END { print passed + 0, failed + 0, skipped + 0 }'
 }
 
-# run PART: runs it under its time limit and adds what it counted to the sums
-run() {
-    local part=$1 log=$LOGS/$1.log began=$SECONDS status p=0 f=0 s=0 word
-    timeout --kill-after=20 "$(limit "$part")" bash tests/run.sh --inner "$part" >"$log" 2>&1 </dev/null
+# start PART: begins it, under its time limit
+start() {
+    timeout --kill-after=20 "$(limit "$1")" bash tests/run.sh --inner "$1" >"$LOGS/$1.log" 2>&1 </dev/null &
+    pids[$1]=$! began[$1]=$SECONDS
+}
+
+# finish PART: waits for its end and adds what it counted to the sums
+finish() {
+    local part=$1 log=$LOGS/$1.log status p=0 f=0 s=0 word
+    wait "${pids[$part]}"
     status=$?
+    unset "pids[$part]"
     read -r p f s < <(tally "$log")
     if ((status == SKIPPED)); then
         word=skipped s=$((s + 1))
@@ -84,7 +95,7 @@ run() {
         broken+=("$part")
     fi
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    printf '%-16s %-8s %5d s   %d passed, %d failed, %d skipped\n' "$part" "$word" $((SECONDS - began)) "$p" "$f" "$s"
+    printf '%-16s %-8s %5d s   %d passed, %d failed, %d skipped\n' "$part" "$word" $((SECONDS - ${began[$part]})) "$p" "$f" "$s"
     if [[ $word == failed ]]; then
         printf -- '----- %s\n' "$part"
         # What installs print is long, and seldom why a part failed.
@@ -97,16 +108,23 @@ run() {
 }
 
 main() {
-    local began=$SECONDS part
+    local since=$SECONDS part
     mkdir -p "$LOGS"
     if ! set_up >"$LOGS/set-up.log" 2>&1 </dev/null; then
         tail -n 60 "$LOGS/set-up.log"
         echo "0 passed, 1 failed"
         return 1
     fi
-    printf '%-16s %-8s %5d s\n' set-up 'done' $((SECONDS - began))
-    for part in "${wanted[@]}"; do run "$part"; done
-    printf 'in all %d s' $((SECONDS - began))
+    printf '%-16s %-8s %5d s\n' set-up 'done' $((SECONDS - since))
+    for part in "${wanted[@]}"; do
+        # Mostly it waits for its machines. What is named before it only reads the sources, and is done sooner.
+        if [[ $part == hosts ]]; then start hosts; fi
+    done
+    for part in "${wanted[@]}"; do
+        if [[ $part != hosts ]]; then start "$part"; fi
+        finish "$part"
+    done
+    printf 'in all %d s' $((SECONDS - since))
     if ((${#broken[@]})); then printf '; failed: %s' "${broken[*]}"; fi
     printf '\n%d passed, %d failed' "$passed" "$failed"
     if ((skipped)); then printf ', %d skipped' "$skipped"; fi
