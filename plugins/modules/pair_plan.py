@@ -157,8 +157,8 @@ options:
         type: raw
   arms:
     description:
-      - Measured points of prefill speed over slab size. Arms of another cache dtype, stack or prompt size are never
-        mixed.
+      - Measured points of speed over slab size, each with one rate at least. Arms of another cache dtype, stack or
+        prompt size are never mixed. Prompt sizes are one where no gap between two next to each other is more than 1 %.
     type: list
     elements: dict
     default: []
@@ -170,7 +170,6 @@ options:
       prefill_tps:
         description: Prefill seen at it, tokens/s.
         type: raw
-        required: true
       decode_tps:
         description: Decode seen at it, tokens/s.
         type: raw
@@ -182,6 +181,12 @@ options:
         type: str
       stack:
         description: The stack that it was measured on. One that names another release than the engine's is left out.
+        type: str
+      engine_version:
+        description: The release that it was measured on, as the engine told it. Goes before what O(arms[].stack) names.
+        type: str
+      image_digest:
+        description: Digest of the image that it was measured on. An arm of another image than the plan's is left out.
         type: str
       at:
         description: When it was measured.
@@ -416,11 +421,13 @@ def main() -> None:
                 "default": [],
                 "options": {
                     "weights_mib": {"type": "raw", "required": True},
-                    "prefill_tps": {"type": "raw", "required": True},
+                    "prefill_tps": {"type": "raw"},
                     "decode_tps": {"type": "raw"},
                     "prompt_tokens": {"type": "raw", "no_log": False},
                     "kv_cache_dtype": {"type": "str"},
                     "stack": {"type": "str"},
+                    "engine_version": {"type": "str"},
+                    "image_digest": {"type": "str"},
                     "at": {"type": "str"},
                 },
             },

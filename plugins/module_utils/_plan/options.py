@@ -128,7 +128,14 @@ def _prefill_change(candidate: Situation, slab_mib: float, other_mib: float) -> 
     if candidate.shape.kv_cache_dtype != running.kv_cache_dtype:
         return ""
     rates = [
-        slab_law(request.arms, slab, running.kv_cache_dtype, stack=request.stack, version=candidate.version)
+        slab_law(
+            request.arms,
+            slab,
+            running.kv_cache_dtype,
+            stack=request.stack,
+            version=candidate.version,
+            digest=candidate.digest,
+        )
         for slab in (slab_mib, other_mib)
     ]
     same = rates[0].prompt_tokens == rates[1].prompt_tokens and rates[0].stack == rates[1].stack

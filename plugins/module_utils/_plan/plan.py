@@ -78,6 +78,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
         figures,
         stack.version,
         bool(stack.changes),
+        stack.digest,
     )
     choice = choose_pair(base)
     warnings += choice.warnings
@@ -96,6 +97,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
         shape.kv_cache_dtype,
         stack=asked.stack,
         version=stack.version,
+        digest=stack.digest,
     )
     if choice.pair is None:
         law = law._replace(

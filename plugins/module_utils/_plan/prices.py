@@ -22,7 +22,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.alternative
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import largest_context
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import judge
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import comparable, slab_law
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import Law, comparable, series, slab_law
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import lendable_slots
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES, Shape
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Situation
@@ -104,7 +104,8 @@ def _beside_best_arm(now: Situation, of_dtype: t.Mapping[str, Situation | None])
             longest = largest_context(found.figures, pool - found.figures.alignment_mib, shape)
             if trained:
                 longest = min(longest, trained)
-            if longest:
+            # Live sessions of a stated context may want more than that.
+            if longest and found.figures.filled_mib(shape._replace(max_model_len=1), live=now.request.live) <= pool:
                 shown = sequences == now.shape.max_num_seqs or dtype == now.shape.kv_cache_dtype
                 yield _Wish("best_arm", shape._replace(max_model_len=longest), shown, slab=slab)
 
@@ -116,10 +117,15 @@ def _one_request(now: Situation) -> t.Iterator[_Wish]:
 
 def _best_slab(now: Situation) -> int | None:
     """The slab whose arms have the highest median prefill in the present dtype; None where none was measured."""
+    arms = [arm for arm in now.request.arms if arm.prefill_tps is not None]
+    found = series(arms, now.shape.kv_cache_dtype, now.request.stack, now.version, now.digest)
+    # Short prompts run at other rates: the series with the most slabs tells, and of several the latest.
+    members = max(
+        enumerate(found), key=lambda one: (len({arm.weights_mib for arm in one[1]}), one[0]), default=(0, [])
+    )[1]
     by_slab: dict[int, list[float]] = {}
-    for arm in now.request.arms:
-        if comparable(arm, now.shape.kv_cache_dtype, now.request.stack, now.version):
-            by_slab.setdefault(arm.weights_mib, []).append(arm.prefill_tps)
+    for arm in members:
+        by_slab.setdefault(arm.weights_mib, []).append(arm.prefill_tps or 0.0)
     return max(by_slab, key=lambda slab: (statistics.median(by_slab[slab]), slab), default=None)
 
 
@@ -173,7 +179,7 @@ def _stays(found: Situation) -> bool:
         found.shape == found.running.shape
         and found.pair is not None
         and found.pair[0] - found.running.weights.mib < 1
-        and found.running.kv.mib >= found.figures.needed_mib(found.shape, found.request.backing) - 1e-6
+        and found.running.kv.mib >= found.filled_mib - found.figures.alignment_mib - 1e-6
     )
 
 
@@ -183,8 +189,8 @@ def _asked_backing(now: Situation, backing: str) -> str | None:
 
 
 def _costs(found: Situation, slab: float, pool: float, filled: Situation | None) -> Json:
-    shape, request = found.shape, found.request
-    law = slab_law(request.arms, slab, shape.kv_cache_dtype, stack=request.stack, version=found.version)
+    shape = found.shape
+    law = _law(found, slab, shape.kv_cache_dtype)
     lent = lendable_slots(found, pool)
     backed = min(float(shape.max_num_seqs), found.figures.backed_sequences(pool, shape))
     costs: Json = {
@@ -198,7 +204,7 @@ def _costs(found: Situation, slab: float, pool: float, filled: Situation | None)
     if filled is None or filled.pair is None:
         return costs
     best = filled.pair[0]
-    same = slab_law(request.arms, best, filled.shape.kv_cache_dtype, stack=request.stack, version=found.version)
+    same = _law(found, best, filled.shape.kv_cache_dtype)
     comparable_laws = (law.prompt_tokens, law.stack) == (same.prompt_tokens, same.stack)
     if law.tps is not None and same.tps and comparable_laws:
         costs["against_fill_prefill"] = rounded(law.tps / same.tps - 1)
@@ -210,21 +216,29 @@ def _costs(found: Situation, slab: float, pool: float, filled: Situation | None)
     return costs
 
 
+def _law(found: Situation, slab: float, dtype: str) -> Law:
+    request = found.request
+    return slab_law(request.arms, slab, dtype, stack=request.stack, version=found.version, digest=found.digest)
+
+
 def _decode(now: Situation, dtype: str, slab: float) -> Json | None:
-    """Decode as an arm of this dtype measured it, the one with the nearest slab; it is no prediction."""
+    """Decode as arms of this dtype measured it, the median at the nearest slab; it is no prediction."""
     request = now.request
-    arms = [arm for arm in request.arms if arm.decode_tps and comparable(arm, dtype, request.stack, now.version)]
+    arms = [
+        arm for arm in request.arms if arm.decode_tps and comparable(arm, dtype, request.stack, now.version, now.digest)
+    ]
     if not arms:
         return None
-    arm = min(arms, key=lambda one: abs(one.weights_mib - slab))
-    return {"tps": rounded(arm.decode_tps or 0.0), "weights_mib": arm.weights_mib}
+    nearest = min(arms, key=lambda one: abs(one.weights_mib - slab)).weights_mib
+    rates = [arm.decode_tps or 0.0 for arm in arms if arm.weights_mib == nearest]
+    return {"tps": rounded(statistics.median(rates)), "weights_mib": nearest}
 
 
 def _why_none(asked_for: Situation | None) -> str:
     if asked_for is None:
         return "kv_figures_unknown: one boot of this dtype would tell its figures."
     limit = asked_for.ceiling.sure_limit_mib(asked_for.fill_margin_mib)
-    needed = asked_for.figures.filled_mib(asked_for.shape, asked_for.request.backing)
+    needed = asked_for.filled_mib
     return (
         f"contract_does_not_fit: {counted(asked_for.shape.max_num_seqs, 'sequence')} need a pool of {mib(needed)}, and "
         f"the pair together can have {mib(limit)}."

@@ -59,15 +59,20 @@ NO_KV_MODEL = KvModel(None, None, None)
 
 
 class Arm(t.NamedTuple):
-    """One measured point: tokens/s at a slab size, with the conditions that it was measured under."""
+    """One measured point: tokens/s at a slab size, with the conditions that it was measured under.
+
+    One of the two rates is there. ``engine_version`` and ``image_digest`` are as the boot told them.
+    """
 
     weights_mib: int
-    prefill_tps: float
+    prefill_tps: float | None
     decode_tps: float | None
     prompt_tokens: int | None
     kv_cache_dtype: str | None
     stack: str | None
     at: str | None
+    engine_version: str | None = None
+    image_digest: str | None = None
 
 
 class Request(t.NamedTuple):
@@ -270,16 +275,19 @@ def _kv_model(raw: object) -> KvModel:
 def _arm(raw: object, index: int) -> Arm:
     where = f"arms[{index}]"
     given = _known(raw, Arm._fields, where)
-    for name in ("weights_mib", "prefill_tps"):
-        if name not in given:
-            raise _unreadable(f"{where} has no {name}; an arm is at least a slab and the rate seen at it.")
-    decode, prompt, dtype = given.get("decode_tps"), given.get("prompt_tokens"), given.get("kv_cache_dtype")
+    missing = [] if "weights_mib" in given else ["weights_mib"]
+    if "prefill_tps" not in given and "decode_tps" not in given:
+        missing.append("prefill_tps, nor decode_tps")
+    if missing:
+        raise _unreadable(f"{where} has no {missing[0]}; an arm is at least a slab and a rate seen at it.")
+    prefill, decode, prompt = given.get("prefill_tps"), given.get("decode_tps"), given.get("prompt_tokens")
     return Arm(
         weights_mib=_count(given["weights_mib"], "weights_mib", where),
-        prefill_tps=plain_number(given["prefill_tps"], f"{where}.prefill_tps"),
+        prefill_tps=None if prefill is None else plain_number(prefill, f"{where}.prefill_tps"),
         decode_tps=None if decode is None else plain_number(decode, f"{where}.decode_tps"),
         prompt_tokens=None if prompt is None else whole_number(prompt, f"{where}.prompt_tokens"),
-        kv_cache_dtype=None if dtype is None else str(dtype),
-        stack=None if given.get("stack") is None else str(given["stack"]),
-        at=None if given.get("at") is None else str(given["at"]),
+        **{
+            name: None if given.get(name) is None else str(given[name])
+            for name in ("kv_cache_dtype", "stack", "at", "engine_version", "image_digest")
+        },
     )

@@ -30,6 +30,7 @@ class Situation(t.NamedTuple):
     figures: Figures
     version: str | None
     stack_changes: bool = False
+    digest: str | None = None
 
     @property
     def margin_mib(self) -> int:

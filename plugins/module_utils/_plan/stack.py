@@ -50,7 +50,7 @@ class Stack:
         return tuple(arm for arm in arms if self._names_it(arm))
 
     def _names_it(self, arm: Arm) -> bool:
-        digest = self._asked_digest is not None and self._asked_digest in (arm.stack or "")
+        digest = self._asked_digest is not None and self._asked_digest in (arm.image_digest or arm.stack or "")
         return digest or self._asked_version in releases_of(arm)
 
     def warnings(self, arms: t.Sequence[Arm]) -> list[str]:

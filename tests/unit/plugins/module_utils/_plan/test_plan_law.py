@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import prompt_sizes, series, slab_law
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import read_request
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import ARMS
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def law(arms, slab, dtype="fp8", **more):
@@ -82,3 +84,64 @@ def test_the_later_of_two_equal_series_speaks():
     second = [arm(24000, 2000, stack="b"), arm(26000, 3000, stack="b")]
     assert law([*first, *second], 25000).tps == 2500
     assert law([*second, *first], 25000).tps == 3500
+
+
+def test_prompts_of_one_asked_size_are_one_series():
+    # What a probe sends differs from what was asked by a few tokens, in each run by others.
+    probed = [arm(25844, 4000, prompt_tokens=43498), arm(25844, 4010, prompt_tokens=43512)]
+    found = law([*[{**one, "kv_cache_dtype": "fp8"} for one in probed], *ARMS], 25844)
+    assert (found.tps, found.prompt_tokens) == (4005, 43500)
+    assert "at prompts of about 43,500 tokens" in found.says
+    # 8,000 tokens are another series: this slab stays what the long prompts say.
+    short = {"prompt_tokens": 8000, "kv_cache_dtype": "fp8"}
+    assert law([arm(25844, 9000, **short), *ARMS], 25844).tps == pytest.approx(3995.85, abs=0.01)
+
+
+def test_prompt_sizes_are_told_apart_by_gaps_of_more_than_one_percent():
+    assert prompt_sizes([43512, None, 43498, 8000, 43500, 8000]) == {
+        8000: 8000,
+        43498: 43498,
+        43500: 43498,
+        43512: 43498,
+    }
+    assert prompt_sizes([10000, 10100]) == {10000: 10000, 10100: 10000}
+    assert prompt_sizes([10000, 10101]) == {10000: 10000, 10101: 10101}
+    # No size is torn from its neighbour by where a grid of sizes would have its lines.
+    assert prompt_sizes([51500, 43500, 43100]) == {43100: 43100, 43500: 43100, 51500: 51500}
+
+
+SIZES = st.lists(st.integers(1, 10**6), max_size=40)
+
+
+@given(SIZES, SIZES)
+def test_more_prompt_sizes_never_part_what_was_one_series(sizes, more):
+    few, all_of_them = prompt_sizes(sizes), prompt_sizes([*more, *sizes])
+    assert set(few) == set(sizes)
+    for size in sizes:
+        assert few[size] <= size
+        for other in sizes:
+            if few[size] == few[other]:
+                assert all_of_them[size] == all_of_them[other]
+
+
+def test_engine_and_image_as_the_boot_told_them_are_not_mixed():
+    old = [arm(24000, 3000, engine_version="1.0.12"), arm(26000, 4000, engine_version="1.0.12")]
+    assert law(old, 25000, version="1.0.13").status == "none"
+    assert law(old, 25000, version="1.0.12").tps == 3500
+    # Nobody knows the engine that will run: the two of them are still not one.
+    assert law([old[0], arm(26000, 4000, engine_version="1.0.13")], 25000).status == "too_few"
+    # What the engine told goes before what somebody named the stack.
+    named = [arm(24000, 3000, engine_version="1.0.13", stack="radiance 1.0.12"), arm(26000, 4000)]
+    assert law(named[:1], 24000, version="1.0.13").status == "too_few"
+    image = [arm(24000, 3000, image_digest="sha256:a"), arm(26000, 4000, image_digest="sha256:a")]
+    assert law(image, 25000, digest="sha256:b").status == "none"
+    assert law(image, 25000, digest="sha256:a").tps == 3500
+    # An arm that does not tell is taken for one of what runs, so that declared and probed ones are one series.
+    assert law([image[0], arm(26000, 4000)], 25000, digest="sha256:a", version="1.0.13").tps == 3500
+
+
+def test_an_arm_of_decode_alone_says_nothing_of_prefill():
+    decode = {"weights_mib": 25000, "decode_tps": 94.1, "kv_cache_dtype": "fp8"}
+    assert law([*ARMS, decode], 25000) == law(ARMS, 25000)
+    assert law([decode], 25000).says == "No measured arm of fp8 is known, so prefill speed is not predicted."
+    assert series([], "fp8", None, None, None) == []
