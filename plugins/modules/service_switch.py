@@ -280,9 +280,9 @@ code:
     - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(not_a_whole_number),
       V(file_unusable), V(disk_full), V(state_dir_unusable), V(switch_journal_unreadable), V(switch_locked),
       V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
-      V(start_unusable), V(image_missing), V(no_way_back), V(api_key_file_unreadable), V(endpoint_unusable),
-      V(load_unreadable), V(traffic_still_running), V(hook_failed), V(systemd_unreachable), V(runtime_unusable),
-      V(command_missing) and V(command_stuck).
+      V(start_unusable), V(image_missing), V(memlock_low), V(host_memory_short), V(no_way_back),
+      V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable), V(traffic_still_running), V(hook_failed),
+      V(systemd_unreachable), V(runtime_unusable), V(command_missing) and V(command_stuck).
     - With O(save_receipt), V(switch_interrupted) is a switch that is to be finished first, and V(receipt_impossible) a
       boot that the log does not tell whole.
     - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),

@@ -15,6 +15,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     drain,
     files,
+    host_memory,
     recovery,
     referee,
     saving,
@@ -171,6 +172,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
                 code="image_missing",
             )
         if process is not None:
+            host_memory.check(process, expect.get("flags") or {})
             way_back.check(manager, changes, referee.pair_text(referee.state_of(process.flags)))
         for path, what in [(state.journal, "state_dir"), *manager.writes()]:
             files.check_room(path, what)
