@@ -51,8 +51,36 @@ FIELDS: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
         "says": (str,),
     },
     "rollback": {"to": (dict,), "returns_to": (str,), "says": (str,)},
+    "arm": {
+        "weights_mib": (int,),
+        "weights_plus_minus_mib": _NUMBER,
+        "prefill_tps": (*_NUMBER, _NULL),
+        "decode_tps": (*_NUMBER, _NULL),
+        "prefill_spread": (*_NUMBER, _NULL),
+        "decode_spread": (*_NUMBER, _NULL),
+        "prompt_tokens": (int, _NULL),
+        "generated_tokens": (int, _NULL),
+        "kv_cache_dtype": (str, _NULL),
+        "num_speculative_tokens": (int, _NULL),
+        "draft_acceptance": (*_NUMBER, _NULL),
+        "stack": (str, _NULL),
+        "engine_version": (str, _NULL),
+        "image_digest": (str, _NULL),
+        "source": (str,),
+        "measured_at": (str, _NULL),
+    },
+}
+# Fields that a line may also have. ``image`` is the reference that the line put in force, None for a service without a
+# container; lines that were written before there was one lack it.
+_IMAGE: t.Mapping[str, tuple[type, ...]] = {"image": (str, _NULL)}
+OPTIONAL: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
+    "planned": {**_IMAGE, "image_before": (str, _NULL)},
+    "switched": _IMAGE,
+    "rolled_back": _IMAGE,
+    "rollback": _IMAGE,
 }
 VERDICTS = ("held", "killed", "void", "open")
+ARM_SOURCES = ("probe", "import")
 _COMMON: t.Mapping[str, tuple[type, ...]] = {
     "schema": (str,),
     "id": (str,),
@@ -64,6 +92,8 @@ _COMMON: t.Mapping[str, tuple[type, ...]] = {
 }
 _AT = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
 _ID = re.compile(r"^[0-9a-f]{12}$")
+# A day is enough for what somebody measured before.
+MEASURED_AT = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$")
 
 
 def utc_now() -> str:
@@ -78,7 +108,9 @@ def canonical(value: t.Any) -> str:
 
 
 def _id_of(value: t.Mapping[str, t.Any]) -> str:
-    rest = {name: item for name, item in value.items() if name != "id"}
+    # When an arm was written down is no part of it: the same measurement imported twice is one.
+    beside = ("id", "at") if value.get("kind") == "arm" else ("id",)
+    rest = {name: item for name, item in value.items() if name not in beside}
     return hashlib.sha256(canonical(rest).encode("ascii")).hexdigest()[:12]
 
 
@@ -112,8 +144,9 @@ def check(value: t.Any) -> None:
         )
     wanted = {**_COMMON, **FIELDS[kind]}
     wrong = [f"no field {name}" for name in wanted if name not in value]
-    wrong += [f"an unknown field {name}" for name in value if name not in wanted]
-    wrong += [f"{name} of another type" for name in value if name in wanted and not _is(value[name], wanted[name])]
+    known = {**wanted, **OPTIONAL.get(kind, {})}
+    wrong += [f"an unknown field {name}" for name in value if name not in known]
+    wrong += [f"{name} of another type" for name in value if name in known and not _is(value[name], known[name])]
     if not wrong:
         wrong += _wrong_words(value)
     if wrong:
@@ -139,6 +172,18 @@ def _wrong_words(value: t.Mapping[str, t.Any]) -> list[str]:
         wrong.append("an id that does not belong to its content")
     if value["kind"] == "verdict" and value["verdict"] not in VERDICTS:
         wrong.append(f"a verdict that is none of {', '.join(VERDICTS)}")
+    return wrong + (_wrong_of_arm(value) if value["kind"] == "arm" else [])
+
+
+def _wrong_of_arm(value: t.Mapping[str, t.Any]) -> list[str]:
+    rates = [value[name] for name in ("prefill_tps", "decode_tps") if value[name] is not None]
+    wrong = [] if rates else ["no rate"]
+    if value["weights_mib"] < 1 or any(rate <= 0 for rate in rates):
+        wrong.append("a slab or a rate that is not above 0")
+    if value["source"] not in ARM_SOURCES:
+        wrong.append(f"a source that is none of {', '.join(ARM_SOURCES)}")
+    if value["measured_at"] is not None and not MEASURED_AT.match(value["measured_at"]):
+        wrong.append("a measured_at that is neither a day nor a UTC time")
     return wrong
 
 

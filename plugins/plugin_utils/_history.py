@@ -24,11 +24,17 @@ def record_entry(
 ) -> dict[str, t.Any]:
     """A line of the record with its stamp and id. Raises RadianceError ``record_invalid``.
 
-    A planned line without ``attempt`` gets the one of its plan. Where ``record`` has the same line already, and its
+    A planned line without ``attempt`` gets the one of its plan; the price table and the arms stay out of it: nothing is
+    ever read from there, the table is long, and the arms are lines of the record or stand in the inventory. Where ``record`` has the same line already, and its
     attempt has not come to an end since, that line is returned: trying again is not another plan.
     """
     if kind == "planned" and not attempt:
         attempt = _plan.attempt_id(fields["plan"])
+    if kind == "planned":
+        fields = {
+            "plan": _without(fields["plan"], "prices"),
+            "request": _without(fields["request"], "arms"),
+        }
     for entry in reversed(record):
         if entry["attempt"] == attempt and entry["kind"] in ("switched", "rolled_back"):
             break
@@ -37,6 +43,10 @@ def record_entry(
         ):
             return dict(entry)
     return _records.entry(kind, host, service, attempt, **fields)
+
+
+def _without(value: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
+    return {key: item for key, item in value.items() if key != name}
 
 
 def record_entries(

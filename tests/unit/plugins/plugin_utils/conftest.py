@@ -159,6 +159,17 @@ class Example:
             serving=True,
         )
 
+    def arm(self, weights_mib: int, **fields: t.Any) -> dict[str, t.Any]:
+        """An arm that a probe measured."""
+        known: dict[str, t.Any] = {
+            **dict.fromkeys(_records.FIELDS["arm"]),
+            "weights_mib": weights_mib,
+            "weights_plus_minus_mib": 0,
+            "source": "probe",
+            "measured_at": "2026-10-13T09:30:00Z",
+        }
+        return self.entry("arm", **{**known, **fields})
+
     def verdict(
         self, prediction: str, verdict: str, measured: t.Any, attempt: str = "0123456789ab"
     ) -> dict[str, t.Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history
 
@@ -134,6 +135,18 @@ def test_a_planned_line_gets_the_attempt_of_its_plan(example: t.Any) -> None:
     other_plan = {**example.plan, "to": example.old}
     other = _history.record_entry({"plan": other_plan, "request": {}}, "planned", "dankserver", "flashnext")
     assert first["attempt"] == again["attempt"] != other["attempt"]
+
+
+def test_a_planned_line_has_neither_price_table_nor_arms(example: t.Any) -> None:
+    plan = {**example.plan, "prices": [{"name": "present"}] * 100}
+    request = {"pair": "fill", "arms": [{"weights_mib": 24000, "prefill_tps": 3290}]}
+    first = _history.record_entry({"plan": plan, "request": request}, "planned", "dankserver", "flashnext")
+    assert (first["plan"], first["request"]) == (example.plan, {"pair": "fill"})
+    assert first["attempt"] == _plan.attempt_id(plan)
+    # Another price table is not another plan, and more arms are not another request.
+    before = {**first, "at": "2026-01-01T00:00:00Z"}
+    own = {"plan": example.plan, "request": {**request, "arms": []}}
+    assert _history.record_entry(own, "planned", "dankserver", "flashnext", record=[before]) == before
 
 
 def test_open_verdicts_leave_no_line(example: t.Any) -> None:

@@ -23,6 +23,7 @@ def test_every_line_of_the_record_fits_its_schema(example: t.Any) -> None:
         example.verdict("prefill_tps", "open", None),
         example.entry("probed", calibration=None, boundary={}, rates=None),
         example.entry("rollback", to=example.old, returns_to="0" * 12, says="back"),
+        example.arm(25844, prefill_tps=3996.4),
     ]
     assert {line["kind"] for line in lines} == set(_records.FIELDS)
     for line in lines:
