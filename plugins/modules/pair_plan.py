@@ -113,7 +113,12 @@ options:
         description: The name of a soft gate.
         type: str
         required: true
-        choices: [pool_meets_contract, rows_within_exact_wire, chunk_within_interval, headroom_kept]
+        choices:
+          - pool_meets_contract
+          - pool_holds_live_sessions
+          - rows_within_exact_wire
+          - chunk_within_interval
+          - headroom_kept
       reason:
         description: Why it is accepted.
         type: str
@@ -127,6 +132,51 @@ options:
     description:
       - Why there is a reserve. Required when O(reserve_mib) is not 0; it labels the gate.
     type: str
+  reserved_for_others_mib:
+    description:
+      - Memory that others will take on a card once the engine has booted, in absolute MiB. It is taken off the ceiling
+        of that card alone, so another card may bind, and it is labelled as a personal reserve.
+      - What others held before the boot is not free in its settled line, and must not be stated here again.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      card:
+        description: The index of a card that the boot uses.
+        type: raw
+        required: true
+      mib:
+        description: How much of it, MiB.
+        type: raw
+        required: true
+      reason:
+        description: Who takes it. Required when O(reserved_for_others_mib[].mib) is not 0.
+        type: str
+  live_sessions:
+    description:
+      - Finished sessions whose blocks shall stay in the pool, so that their next turn does not prefill its whole
+        context again. A fill takes a pool that holds them; the soft gate C(pool_holds_live_sessions) judges any other.
+      - It is no part of the contract, which is what running requests need. Refused where the service runs with
+        C(--no-prefix-cache).
+    type: dict
+    suboptions:
+      sessions:
+        description: How many.
+        type: raw
+        required: true
+      tokens:
+        description: The context of one. The planned max_model_len where it is left out.
+        type: raw
+      factor:
+        description:
+          - How many times its context a session holds. V(1.8) where it is left out, by the engine's guide (4.3), which
+            one published pair of measurements stands behind.
+        type: raw
+  tp:
+    description:
+      - The tensor-parallel ranks that are asked for. Another number than this boot's is refused with what is known of
+        it and what one boot would tell, because no ledger tells what a card has left at another tp.
+    type: raw
   engine_version:
     description:
       - The engine that will be deployed, where it is not what runs. The ledger is then evidence of another stack, and
@@ -224,6 +274,15 @@ EXAMPLES = r"""
       - {weights_mib: 25600, prefill_tps: 3584, prompt_tokens: 43500, kv_cache_dtype: fp8}
       - {weights_mib: 26071, prefill_tps: 4379, prompt_tokens: 43500, kv_cache_dtype: fp8}
 
+- name: Leave room on one card for a desktop, and in the pool for two sessions that come back
+  kvfleet.radiance.pair_plan:
+    ledger: "{{ boot.ledger }}"
+    reserved_for_others_mib:
+      - {card: 1, mib: 2048, reason: a desktop}
+    live_sessions:
+      sessions: 2
+      tokens: 184000
+
 - name: See which gates a stated pair fails, without failing
   kvfleet.radiance.pair_plan:
     ledger: "{{ boot.ledger }}"
@@ -269,14 +328,15 @@ plan:
       sample: true
     ceiling:
       description:
-        - The ceiling of the binding card before the reserve, with the summed roundings of every printed term, and the
+        - The ceiling of the binding card before the reserves, with the summed roundings of every printed term, and the
           settled lines as printed, the binding card's first.
+        - C(others_mib) is what is reserved for others on that card, C(others) all of these reserves.
         - C(says) tells why free memory is not spare, C(cross_check) holds the budget of the same boot against the
           ceiling (null where it was not printed), C(expected_warning) is the engine's own warning that will stay.
       returned: always
       type: dict
       sample: {mib: 30969.05, plus_minus_mib: 5.125, card: 0, settled_free_mib: 2058.24, floor_mib: 209.19,
-               pair_sum_mib: 29120.0, reserve_mib: 0, reserve_reason: null,
+               pair_sum_mib: 29120.0, reserve_mib: 0, reserve_reason: null, others_mib: 0, others: [],
                lines: ["card 0 settled at 2.01 GiB free against 209.19 MiB"], withdrawn_mib: 0.0,
                takeable_mib: 1843.925, left_mib: 0.925,
                says: "Free is not spare: card 0 settled with 2,058.24 MiB free",
@@ -285,12 +345,14 @@ plan:
                              says: "claimable 1,976.32 + stated pools 29,120 = 31,096.32 MiB"},
                expected_warning: "Expected: the engine will warn that about 1,661.64 MiB of the card are neither"}
     contract:
-      description: What the pool must hold, MiB a rank, and where the figures are from.
+      description:
+        - What the pool must hold, MiB a rank, and where the figures are from. C(live_sessions) is what holds the blocks
+          of finished sessions, where they are asked for.
       returned: always
       type: dict
       sample: {needed_mib: 5062.059, pool_mib: 5119.0, spare_mib: 56.941, tokens_mib: 4284.668, state_mib: 329.391,
                checkpoint_mib: 448.0, rate_bytes_per_token: 7488.0, state_mib_per_sequence: 109.796,
-               figures_from: ledger, backing: full, full_mib: 5062.059}
+               figures_from: ledger, backing: full, full_mib: 5062.059, live_sessions: null}
     gates:
       description: Each gate with the ledger line it came from, or its label.
       returned: always
@@ -394,6 +456,7 @@ def main() -> None:
                         "required": True,
                         "choices": [
                             "pool_meets_contract",
+                            "pool_holds_live_sessions",
                             "rows_within_exact_wire",
                             "chunk_within_interval",
                             "headroom_kept",
@@ -404,6 +467,25 @@ def main() -> None:
             },
             "reserve_mib": {"type": "raw", "default": 0},
             "reserve_reason": {"type": "str"},
+            "reserved_for_others_mib": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "card": {"type": "raw", "required": True},
+                    "mib": {"type": "raw", "required": True},
+                    "reason": {"type": "str"},
+                },
+            },
+            "live_sessions": {
+                "type": "dict",
+                "options": {
+                    "sessions": {"type": "raw", "required": True},
+                    "tokens": {"type": "raw", "no_log": False},
+                    "factor": {"type": "raw"},
+                },
+            },
+            "tp": {"type": "raw"},
             "engine_version": {"type": "str"},
             "image_digest": {"type": "str"},
             "host_pool_mib": {"type": "raw"},

@@ -6,6 +6,9 @@
 shows as free is neither this nor spare. Checkpoint slots that a boot withdrew to keep its headroom are free in its
 settled line and no longer once they are backed again, so they are taken off.
 
+What is reserved for others on a card is taken off that card alone, so another card may bind. It is what they will take
+once the engine has booted: what they held before is not free in the settled line.
+
 Private to the collection: it may change in any release.
 """
 
@@ -15,7 +18,8 @@ import math
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, Ledger, rounded
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, Ledger, mib, rounded
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.wishes import Reserved
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Size, size_from_dict
 
 
@@ -30,15 +34,33 @@ class CardCeiling(t.NamedTuple):
     static_region: bool
     line: str
     withdrawn_mib: float = 0.0
+    others: Reserved | None = None
 
     @property
     def low_mib(self) -> float:
         """What the ceiling is at least, whatever the roundings hide."""
         return rounded(self.mib - self.plus_minus_mib)
 
+    @property
+    def others_mib(self) -> int:
+        """What is reserved for others on this card."""
+        return 0 if self.others is None else self.others.mib
+
+    @property
+    def ours_mib(self) -> float:
+        """The ceiling less what is reserved for others."""
+        return rounded(self.mib - self.others_mib)
+
+    @property
+    def sure_mib(self) -> float:
+        """The same of what the ceiling is at least."""
+        return rounded(self.low_mib - self.others_mib)
+
 
 class Ceiling(t.NamedTuple):
-    """All used cards. ``surest`` has the lowest lower bound (a fill's limit), ``lowest`` the lowest ceiling."""
+    """All used cards. ``surest`` has the lowest lower bound (a fill's limit), ``lowest`` the lowest ceiling; both less
+    what is reserved for others, which ``tightest``, the card that the boot's own budget met first, does not count.
+    """
 
     cards: tuple[CardCeiling, ...]
     pair_sum_mib: float
@@ -48,23 +70,37 @@ class Ceiling(t.NamedTuple):
     @property
     def surest(self) -> CardCeiling:
         """The binding card: nothing that keeps under its lower bound passes any card's ceiling."""
-        return min(self.cards, key=lambda card: (card.low_mib, card.mib, card.card))
+        return min(self.cards, key=lambda card: (card.sure_mib, card.ours_mib, card.card))
 
     @property
     def lowest(self) -> CardCeiling:
         """The card that a stated pair meets first."""
-        return min(self.cards, key=lambda card: (card.mib, card.low_mib, card.card))
+        return min(self.cards, key=lambda card: (card.ours_mib, card.sure_mib, card.card))
+
+    @property
+    def tightest(self) -> CardCeiling:
+        """The card that would bind if nothing were reserved for others."""
+        return min(self.cards, key=lambda card: (card.low_mib, card.mib, card.card))
+
+    @property
+    def labels(self) -> list[str]:
+        """The personal reserves of the card that a stated pair meets first, each with its reason."""
+        said = [] if not self.reserve_mib else [str(self.reserve_reason)]
+        others = self.lowest.others
+        if others is not None and others.mib:
+            said.append(f"{mib(others.mib)} of card {others.card} for others: {others.reason}")
+        return said
 
     def sure_limit_mib(self, margin_mib: int = 0) -> int:
         """The largest whole pair sum that is clear of the roundings, the reserve and ``margin_mib``."""
-        return math.floor(rounded(self.surest.low_mib - self.reserve_mib - margin_mib))
+        return math.floor(rounded(self.surest.sure_mib - self.reserve_mib - margin_mib))
 
     def stated_limit_mib(self) -> float:
-        """Up to where a stated pair may go: the ceiling less the reserve."""
-        return rounded(self.lowest.mib - self.reserve_mib)
+        """Up to where a stated pair may go: the ceiling less the reserves."""
+        return rounded(self.lowest.ours_mib - self.reserve_mib)
 
     def as_dict(self) -> Json:
-        """The plan's ``ceiling``; ``mib`` is before the reserve, ``lines`` as printed, the binding card's first."""
+        """The plan's ``ceiling``; ``mib`` is before the reserves, ``lines`` as printed, the binding card's first."""
         binding = self.surest
         others = [card.line for card in self.cards if card is not binding]
         return {
@@ -77,14 +113,25 @@ class Ceiling(t.NamedTuple):
             "withdrawn_mib": rounded(binding.withdrawn_mib),
             "reserve_mib": self.reserve_mib,
             "reserve_reason": self.reserve_reason,
+            "others_mib": binding.others_mib,
+            "others": [card.others._asdict() for card in self.cards if card.others is not None],
             "lines": [binding.line, *others],
         }
 
 
-def read_ceiling(ledger: Ledger, weights: Size, kv: Size, *, reserve_mib: int, reserve_reason: str | None) -> Ceiling:
+def read_ceiling(
+    ledger: Ledger,
+    weights: Size,
+    kv: Size,
+    *,
+    reserve_mib: int,
+    reserve_reason: str | None,
+    reserved: t.Sequence[Reserved] = (),
+) -> Ceiling:
     """The ceiling of every used card; an inexact pair's roundings are part of ``plus_minus_mib``.
 
-    Raises RadianceError ``no_settled_line`` where the ledger has none to compute from.
+    Raises RadianceError ``no_settled_line`` where the ledger has none to compute from, and ``card_not_used`` where
+    something is reserved on a card that this boot does not use.
     """
     used = (ledger.get("devices") or {}).get("used") or []
     settled = [row for row in ledger.get("settled") or [] if not used or row["card"] in used]
@@ -94,6 +141,16 @@ def read_ceiling(ledger: Ledger, weights: Size, kv: Size, *, reserve_mib: int, r
             "Read the ledger of a boot that reached its listening line.",
             code="no_settled_line",
         )
+    on_card = {entry.card: entry for entry in reserved}
+    cards_used = sorted(int(row["card"]) for row in settled)
+    for card in on_card:
+        if card not in cards_used:
+            raise RadianceError(
+                f"reserved_for_others_mib keeps {mib(on_card[card].mib)} of card {card}, and this boot uses "
+                f"{', '.join(f'card {used}' for used in cards_used)}: {settled[0]['line']!r}. Take it out, or name one "
+                "of these.",
+                code="card_not_used",
+            )
     pair_sum = weights.mib + kv.mib
     pair_rounding = weights.plus_minus_mib + kv.plus_minus_mib
     withdrawn, withdrawn_rounding = _withdrawn_mib(ledger)
@@ -110,6 +167,7 @@ def read_ceiling(ledger: Ledger, weights: Size, kv: Size, *, reserve_mib: int, r
                 static_region=row.get("static_region") is not None,
                 line=str(row["line"]),
                 withdrawn_mib=withdrawn,
+                others=on_card.get(int(row["card"])),
             )
         )
     return Ceiling(tuple(cards), pair_sum, reserve_mib, reserve_reason)

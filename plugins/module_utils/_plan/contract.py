@@ -6,6 +6,9 @@
 the engine counts it. A pool that holds ``filled`` (one checkpoint stride of alignment and 4 KiB a paged group more)
 lets the boot say that it backs all sequences at once.
 
+Live sessions are no part of the contract, which is what running requests need: with prefix caching finished sessions
+keep blocks, and a pool that does not hold them makes the next turn prefill its whole context again.
+
 Private to the collection: it may change in any release.
 """
 
@@ -17,6 +20,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import MIB
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import Shape
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, counted, rounded
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.wishes import LiveSessions
 
 _ALIGN = 4096
 
@@ -82,9 +86,16 @@ class Figures(t.NamedTuple):
             self.tokens_mib(sequences, shape.max_model_len) + self.state_mib(shape.max_num_seqs) + self.checkpoint_mib
         )
 
-    def filled_mib(self, shape: Shape, backing: str = "full") -> float:
-        """The pool at which the engine's own count says that all of the contract is backed."""
-        return self.needed_mib(shape, backing) + self.alignment_mib
+    def live_mib(self, shape: Shape, live: LiveSessions | None) -> float:
+        """What holds the blocks of ``live`` beside the states of the shape's sequences; 0 where nothing is asked."""
+        if live is None:
+            return 0.0
+        tokens = self.tokens_mib(1, live.held_tokens(shape.max_model_len))
+        return tokens + self.state_mib(shape.max_num_seqs) + self.checkpoint_mib
+
+    def filled_mib(self, shape: Shape, backing: str = "full", live: LiveSessions | None = None) -> float:
+        """The pool at which the engine's own count says that all of the contract is backed, and ``live`` held."""
+        return max(self.needed_mib(shape, backing), self.live_mib(shape, live)) + self.alignment_mib
 
     def fixed_mib(self, shape: Shape) -> float:
         """What a pool spends before it holds a token: states, checkpoints, alignment."""
@@ -94,7 +105,7 @@ class Figures(t.NamedTuple):
         """How many full contexts the pool backs at once, as the engine's backing figure counts them."""
         return max(0.0, (pool_mib - self.fixed_mib(shape)) / self.tokens_mib(1, shape.max_model_len))
 
-    def as_dict(self, shape: Shape, pool_mib: float | None, backing: str) -> Json:
+    def as_dict(self, shape: Shape, pool_mib: float | None, backing: str, live: LiveSessions | None = None) -> Json:
         """The plan's ``contract``, MiB a rank."""
         needed = self.needed_mib(shape, backing)
         sequences = shape.max_num_seqs if backing == "full" else 1
@@ -110,6 +121,17 @@ class Figures(t.NamedTuple):
             "figures_from": self.figures_from,
             "backing": backing,
             "full_mib": rounded(self.needed_mib(shape)),
+            "live_sessions": None if live is None else self._live_dict(shape, live),
+        }
+
+    def _live_dict(self, shape: Shape, live: LiveSessions) -> Json:
+        return {
+            "sessions": live.sessions,
+            "tokens": live.context(shape.max_model_len),
+            "factor": live.factor,
+            "factor_from": live.factor_from,
+            "held_tokens": live.held_tokens(shape.max_model_len),
+            "needed_mib": rounded(self.live_mib(shape, live)),
         }
 
 
@@ -120,14 +142,14 @@ def largest_request(figures: Figures, pool_mib: float, shape: Shape) -> int:
     )
 
 
-def largest_context(figures: Figures, pool_mib: float, shape: Shape) -> int:
+def largest_context(figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions | None = None) -> int:
     """The longest context that the pool backs for all of the shape's sequences at once; 0 where none."""
-    return _largest(lambda context: _backs(figures, pool_mib, shape._replace(max_model_len=context)))
+    return _largest(lambda context: _backs(figures, pool_mib, shape._replace(max_model_len=context), live))
 
 
-def most_sequences(figures: Figures, pool_mib: float, shape: Shape) -> int:
+def most_sequences(figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions | None = None) -> int:
     """The most sequences that the pool backs at the shape's full context at once; 0 where none."""
-    return _largest(lambda sequences: _backs(figures, pool_mib, shape._replace(max_num_seqs=sequences)))
+    return _largest(lambda sequences: _backs(figures, pool_mib, shape._replace(max_num_seqs=sequences), live))
 
 
 def fitting_shapes(figures: Figures, pool_mib: float, shape: Shape) -> str:
@@ -138,9 +160,23 @@ def fitting_shapes(figures: Figures, pool_mib: float, shape: Shape) -> str:
     return ", or ".join(held)
 
 
-def _backs(figures: Figures, pool_mib: float, shape: Shape) -> bool:
-    """Whether a request for this shape would pass both gates of the pool: the contract, and one request's own."""
-    return max(figures.needed_mib(shape), figures.filled_mib(shape, "one_request")) <= pool_mib + 1e-6
+def live_words(live: LiveSessions, shape: Shape) -> str:
+    """``2 live sessions of 184,000 tokens, which hold 662,400 tokens of blocks (...)``."""
+    return (
+        f"{counted(live.sessions, 'live session')} of {live.context(shape.max_model_len):,} tokens, which hold "
+        f"{live.held_tokens(shape.max_model_len):,} tokens of blocks ({live.factor:g} x context, by {live.factor_from})"
+    )
+
+
+def most_live_sessions(figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions) -> int:
+    """The most live sessions whose blocks the pool holds; 0 where none."""
+    return _largest(lambda count: figures.live_mib(shape, live._replace(sessions=count)) <= pool_mib + 1e-6)
+
+
+def _backs(figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions | None) -> bool:
+    """Whether a request for this shape would pass all gates of the pool: contract, live sessions, one request's own."""
+    needed = max(figures.needed_mib(shape), figures.live_mib(shape, live), figures.filled_mib(shape, "one_request"))
+    return needed <= pool_mib + 1e-6
 
 
 def _aligned(size: float) -> float:

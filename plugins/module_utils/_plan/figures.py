@@ -55,6 +55,30 @@ def kv_figures(
     return _with_model(base, kv_model, ledger, wanted), warnings
 
 
+def figures_at(
+    tp: int, ledger: Ledger, running: Shape, wanted: Shape, kv_model: KvModel, deployed: str | None
+) -> Figures | None:
+    """The figures for ``wanted`` at another tp than the ledger's; None where neither dimensions nor kv_model tell them.
+
+    The dimensions count where they give what this boot printed at its own tp. ``kv_model`` is taken to be stated for
+    the tp that is asked for.
+    """
+    arch = (ledger.get("model") or {}).get("arch")
+    runs = kv_groups(arch, int(ledger.get("tp") or 1), running)
+    groups = kv_groups(arch, tp, wanted)
+    base: Figures | None = None
+    if runs is not None and groups is not None and _agrees(_printed_groups(ledger), runs):
+        base = _from_architecture(groups, f"the dimensions of {arch} at tp {tp}")
+        printed = (ledger.get("kv") or {}).get("checkpoints") or {}
+        version = deployed or (ledger.get("engine") or {}).get("version")
+        slots = 0 if at_least(version, HOST_CHECKPOINTS_FROM) else int(printed.get("slots") or DEFAULT_CHECKPOINT_SLOTS)
+        stride = base.stride_bytes if slots else 0.0
+        base = base._replace(checkpoint_slots=slots, checkpoint_bytes=slots * stride, stride_bytes=stride)
+    if base is None and None in kv_model:
+        return None
+    return _with_model(base, kv_model, ledger, wanted)
+
+
 def _printed_groups(ledger: Ledger) -> list[t.Mapping[str, t.Any]]:
     groups = (ledger.get("kv") or {}).get("groups") or []
     return [group for group in groups if group.get("layers")]

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
-    Figures,
-    fitting_shapes,
-    largest_request,
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import fitting_shapes
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pool_rules import (
+    one_request_fits,
+    pool_holds_live_sessions,
+    pool_meets_contract,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import was_stated
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import (
@@ -28,6 +29,10 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots impor
     statics_mib,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import mib, number, rounded
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
+
+# --max-num-batched-tokens of an engine that was given none (1.0.x).
+DEFAULT_STEP_TOKENS = 8192
 
 
 def _dtype_known(s: Situation) -> Finding:
@@ -56,6 +61,8 @@ def _engine_takes_pair(s: Situation) -> Finding | str:
                 f"{_pair_text(s.pair)} is stated. Plan with pair: fill, which leaves the split to the engine."
             )
         return Finding("engine_takes_pair", takes, says, label, True)
+    if s.stack_changes:
+        return "engine_takes_pair could not be judged: nothing tells the version of the engine that will run."
     if not was_stated(s.ledger):
         return (
             "engine_takes_pair could not be judged: neither the ledger nor engine_version tells the engine's version, "
@@ -73,9 +80,11 @@ def _pair_within_ceiling(s: Situation) -> Finding | None:
     if s.pair is None:
         return None
     asked, limit, card = sum(s.pair), s.ceiling.stated_limit_mib(), s.ceiling.lowest
-    reserve = f", less a reserve of {mib(s.ceiling.reserve_mib)}" if s.ceiling.reserve_mib else ""
+    kept = [f"a reserve of {mib(s.ceiling.reserve_mib)}"] if s.ceiling.reserve_mib else []
+    kept += [f"{mib(card.others_mib)} reserved for others"] if card.others_mib else []
+    reserve = f", less {' and '.join(kept)}" if kept else ""
     held_back = asked <= card.mib
-    source = f"personal reserve: {s.ceiling.reserve_reason}" if s.ceiling.reserve_mib and held_back else card.line
+    source = f"personal reserve: {'; '.join(s.ceiling.labels)}" if kept and held_back else card.line
     says = (
         f"The pair {_pair_text(s.pair)} is {mib(asked)}; the ceiling of card {card.card} is {mib(card.mib)}{reserve}."
     )
@@ -92,21 +101,6 @@ def _pair_within_ceiling(s: Situation) -> Finding | None:
             )
         )
     return Finding("pair_within_ceiling", asked <= limit, says, source, True)
-
-
-def _one_request_fits(s: Situation) -> Finding | None:
-    if s.pair is None:
-        return None
-    needed = s.figures.filled_mib(s.shape, "one_request")
-    holds = s.pair[1] >= needed - 1e-6
-    says = (
-        f"One request of {s.shape.max_model_len:,} tokens needs a pool of {mib(needed)}; the pool is {mib(s.pair[1])}."
-    )
-    if not holds:
-        longest = largest_request(s.figures, s.pair[1], s.shape)
-        shorter = f"a max_model_len of at most {longest:,}" if longest else "fewer sequences"
-        says += f" The engine would refuse it for good. Give the pool at least {mib(math.ceil(needed))}, or {shorter}."
-    return Finding("one_request_fits", holds, says, _figures_source(s.figures), True)
 
 
 def _host_pool_holds_the_rest(s: Situation) -> Finding | str | None:
@@ -132,37 +126,6 @@ def _beside_a_larger_slab(s: Situation) -> str:
     pool = s.ceiling.sure_limit_mib(s.margin_mib) - smallest
     held = fitting_shapes(s.figures, pool - s.figures.alignment_mib, s.shape)
     return f"As it is, the slab must keep {mib(smallest)}; a pool beside that holds {held or 'no such shape'}."
-
-
-def _pool_meets_contract(s: Situation) -> Finding | None:
-    if s.pair is None:
-        return None
-    backing, pool = s.request.backing, s.pair[1]
-    needed = s.figures.needed_mib(s.shape, backing)
-    holds = pool >= needed - 1e-6
-    sequences = "one request" if backing == "one_request" else f"{s.shape.max_num_seqs:,} sequences"
-    says = f"{sequences} of {s.shape.max_model_len:,} tokens at once need {mib(needed)}; the pool is {mib(pool)}."
-    says = says[0].upper() + says[1:]
-    if backing == "one_request":
-        says += (
-            f" That is less than the contract: all {s.shape.max_num_seqs:,} need {mib(s.figures.needed_mib(s.shape))}."
-        )
-    if not holds:
-        says += f" It is {mib(needed - pool)} short. {_smaller_shapes(s, pool)}the shape asked needs a pool of "
-        says += f"{mib(math.ceil(needed))}."
-    worse = True
-    if s.running_figures is not None:
-        was = s.running.kv.mib - s.running_figures.needed_mib(s.running.shape, backing)
-        worse = was >= 0 or pool - needed < was - 1e-6
-    source = _figures_source(s.figures)
-    if backing == "one_request":
-        source = f"personal choice: backing one_request, {s.request.backing_reason}"
-    return Finding("pool_meets_contract", holds, says, source, False, worse)
-
-
-def _smaller_shapes(s: Situation, pool: float) -> str:
-    """What this pool does hold, each a request that the gates of the pool let pass."""
-    return f"This pool holds {fitting_shapes(s.figures, pool, s.shape) or 'no such shape'}; "
 
 
 def _rows_within_exact_wire(s: Situation) -> Finding | str | None:
@@ -198,8 +161,9 @@ def _chunk_within_interval(s: Situation) -> Finding | str:
     says = f"Prefill chunks of {tokens:,} tokens stay within the checkpoint interval."
     if not holds:
         says = (
-            f"Prefill chunks are cut to {tokens:,} tokens by the checkpoint interval, so a larger step budget only "
-            "costs arena. Lower --max-num-batched-tokens to it, or raise --checkpoint-interval."
+            f"Prefill chunks are cut to {tokens:,} tokens by the checkpoint interval, so {_step_budget(s)} only costs "
+            f"arena: {_arena_lost(s, tokens)} Lower --max-num-batched-tokens to {tokens}, or raise "
+            "--checkpoint-interval."
         )
     source = f"chunk geometry: prefill chunks of at most {tokens}" + (
         "" if holds else " (the checkpoint interval, not the budget)"
@@ -208,16 +172,47 @@ def _chunk_within_interval(s: Situation) -> Finding | str:
     return Finding("chunk_within_interval", holds, says, source, False, False)
 
 
+def _step_budget(s: Situation) -> str:
+    """The step budget that was asked for; the command line of a boot that was given none has the engine's default."""
+    flags = s.ledger.get("flags") or {}
+    text = flags.get("max-num-batched-tokens")
+    if text is not None:
+        return f"the larger step budget (--max-num-batched-tokens {text})"
+    return f"the engine's default step budget of {DEFAULT_STEP_TOKENS:,}" if flags else "the larger step budget"
+
+
+def _arena_lost(s: Situation, tokens: int) -> str:
+    """MiB of arena that the chunk does not use, as far as one boot tells.
+
+    The arena is printed for the whole step budget. What it lends to the slab is what a still smaller step does without,
+    hence the most that a step of ``tokens`` can do without.
+    """
+    printed = ((s.ledger.get("budget") or {}).get("rows") or {}).get("activation_arena")
+    if printed is None:
+        return "how many MiB cannot be told, the boot prints no arena."
+    arena = size_from_dict(printed)
+    lent = [
+        size_from_dict(row["size"]).high_mib
+        for row in s.ledger.get("lent") or []
+        if row.get("from") == "activation_arena" and row.get("size")
+    ]
+    most = f"at most {mib(max(lent))} of its {arena.text}, which is what it lends at its smallest step" if lent else ""
+    one_boot = f"one boot at {tokens} prints the arena to compare"
+    return f"{most}; {one_boot}." if most else f"how many of its {arena.text} cannot be told, {one_boot}."
+
+
 def _headroom_kept(s: Situation) -> Finding | None:
     if s.pair is None:
         return None
     card = s.ceiling.lowest
-    left = rounded(card.mib - sum(s.pair))
+    limit = s.ceiling.stated_limit_mib()
+    left = rounded(limit - sum(s.pair))
     if left < 0:
         # Past the ceiling itself: pair_within_ceiling says it, with the numbers.
         return None
     holds = left >= s.margin_mib
-    says = f"{mib(left)} stay free above the floor of {mib(card.floor.mib)}"
+    reserves = " and the personal reserves" if s.ceiling.labels else ""
+    says = f"{mib(left)} stay free above the floor of {mib(card.floor.mib)}{reserves}"
     source = card.line
     if s.margin_mib:
         what = "another stack" if s.stack_changes else "a grown shape"
@@ -225,7 +220,7 @@ def _headroom_kept(s: Situation) -> Finding | None:
         says += f"; {what} is given {mib(s.margin_mib)} for its arena and staging"
     says += "." if holds else ". Plan with pair: fill, which leaves it, or state a smaller pair."
     return Finding(
-        "headroom_kept", holds, says, source, False, left < rounded(card.mib - s.running.sum_mib) or bool(s.margin_mib)
+        "headroom_kept", holds, says, source, False, left < rounded(limit - s.running.sum_mib) or bool(s.margin_mib)
     )
 
 
@@ -233,17 +228,14 @@ def _pair_text(pair: tuple[float, float]) -> str:
     return f"{number(pair[0])} + {number(pair[1])}"
 
 
-def _figures_source(figures: Figures) -> str:
-    return ("kv: " if figures.figures_from == "ledger" else "") + "; ".join(figures.lines)
-
-
 RULES: tuple[t.Callable[[Situation], Finding | str | None], ...] = (
     _dtype_known,
     _engine_takes_pair,
     _pair_within_ceiling,
-    _one_request_fits,
+    one_request_fits,
     _host_pool_holds_the_rest,
-    _pool_meets_contract,
+    pool_meets_contract,
+    pool_holds_live_sessions,
     _rows_within_exact_wire,
     _chunk_within_interval,
     _headroom_kept,

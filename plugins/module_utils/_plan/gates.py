@@ -22,6 +22,7 @@ PAIR_GATES = (
     "one_request_fits",
     "host_pool_holds_the_rest",
     "pool_meets_contract",
+    "pool_holds_live_sessions",
     "headroom_kept",
 )
 

@@ -83,11 +83,11 @@ def _shapes(now: Situation) -> t.Iterator[tuple[str, Shape]]:
     pool = now.ceiling.sure_limit_mib(margin) - now.running.weights.mib - figures.alignment_mib
     yield "fill", shape
     yield "one_more_sequence", shape._replace(max_num_seqs=shape.max_num_seqs + 1)
-    most = most_sequences(figures, pool, shape)
+    most = most_sequences(figures, pool, shape, now.request.live)
     if most > shape.max_num_seqs + 1:
         yield "most_sequences", shape._replace(max_num_seqs=most)
     trained = (now.ledger.get("model") or {}).get("trained_context")
-    longest = largest_context(figures, pool, shape)
+    longest = largest_context(figures, pool, shape, now.request.live)
     if trained:
         longest = min(longest, int(trained))
     if longest != trained:

@@ -11,17 +11,21 @@ import math
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures, fitting_shapes
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
+    fitting_shapes,
+    live_words,
+    most_live_sessions,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import pair_holds
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import was_stated
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import NO_PAIR_FROM, Shape, at_least
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import NO_PAIR_FROM, at_least
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Situation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import (
     is_dense,
     rank_slots,
     smallest_slab_mib,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import mib, number
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import counted, mib, number
 
 
 class Choice(t.NamedTuple):
@@ -43,11 +47,9 @@ def choose_pair(base: Situation) -> Choice:
     if request.pair == "stated":
         return _stated(base)
     if engine_splits and (request.pair == "fill" or not was_stated(base.ledger)):
-        return Choice(
-            None, (f"Engine {base.version} splits the card itself: the plan states no pair, only the shape.",)
-        )
+        return Choice(None, (_split_by_engine(base),))
     if request.pair == "keep":
-        return Choice(as_runs)
+        return _kept_for_another_stack(base, as_runs) if base.stack_changes else Choice(as_runs)
     filled = fill_pair(base, margin_mib=base.fill_margin_mib)
     if base.shape != running.shape:
         return Choice(filled)
@@ -61,12 +63,26 @@ def choose_pair(base: Situation) -> Choice:
     return Choice(filled)
 
 
+def _kept_for_another_stack(base: Situation, as_runs: tuple[float, float]) -> Choice:
+    """The running pair, its slab smaller by as much as the first boot of another stack lacks of its margin."""
+    margin = base.request.shape_margin_mib
+    weights, kv = as_runs
+    left = base.ceiling.sure_limit_mib(margin) - math.ceil(kv)
+    if not margin or weights <= left or left < 1 or not base.running.exact:
+        return Choice(as_runs)
+    said = (
+        f"The slab gives up {mib(weights - left)}: shape_margin_mib {margin} is left free for the first boot of "
+        "another stack, and what runs leaves less. shape_margin_mib 0 keeps the pair as it is."
+    )
+    return Choice((left, kv), (said,))
+
+
 def fill_pair(base: Situation, *, margin_mib: int) -> tuple[int, int]:
     """The pool that the contract asks for, and the rest of the ceiling's lower bound to the slab."""
-    pool = math.ceil(base.figures.filled_mib(base.shape, base.request.backing) - 1e-6)
+    pool = math.ceil(base.filled_mib - 1e-6)
     limit = base.ceiling.sure_limit_mib(margin_mib)
     if pool >= limit:
-        raise RadianceError(_does_not_fit(base.figures, base.shape, pool, limit, base), code="contract_does_not_fit")
+        raise RadianceError(_does_not_fit(pool, limit, base), code="contract_does_not_fit")
     return min(limit - pool, _useful_slab_mib(base)), pool
 
 
@@ -78,6 +94,15 @@ def _useful_slab_mib(base: Situation) -> int:
         # A dense model's slab is its statics, and they are in it already.
         return math.ceil(running.weights.high_mib) if is_dense(base.ledger) else 2**40
     return max(math.ceil(running.weights.high_mib + (rank.pool_slots + 8) * rank.slot_mib[2]) for rank in ranks)
+
+
+def _split_by_engine(base: Situation) -> str:
+    said = f"Engine {base.version} splits the card itself: the plan states no pair, only the shape."
+    asked = [f"the reserve ({label})" for label in base.ceiling.labels]
+    asked += ["the live sessions"] if base.request.live is not None else []
+    if asked:
+        said += f" It keeps nothing for {' and '.join(asked)}: --gpu-headroom-mib is what that engine leaves free."
+    return said
 
 
 def _stated(base: Situation) -> Choice:
@@ -98,16 +123,20 @@ def _stated(base: Situation) -> Choice:
     return Choice((given, rest) if kv is None else (rest, given), (said,))
 
 
-def _does_not_fit(figures: Figures, shape: Shape, pool: int, limit: int, base: Situation) -> str:
+def _does_not_fit(pool: int, limit: int, base: Situation) -> str:
     """The numbers, and what the card can back instead: beside the slab that runs, and beside the smallest possible."""
-    running = base.running.weights
+    running, figures, shape, live = base.running.weights, base.figures, base.shape, base.request.live
     smallest = smallest_slab_mib(base.ledger, running, base.request.host_pool_mib)
     ways = []
     for what, slab in (("the slab that runs", running.mib), ("the smallest that the host pool allows", smallest)):
-        held = fitting_shapes(figures, max(0.0, limit - slab - figures.alignment_mib), shape)
-        ways.append(f"beside {what}, {mib(slab)}, the pool can back {held or 'no such shape'}")
+        room = max(0.0, limit - slab - figures.alignment_mib)
+        held = fitting_shapes(figures, room, shape) or "no such shape"
+        if live is not None:
+            held += f"; it can hold {counted(most_live_sessions(figures, room, shape, live), 'live session')}"
+        ways.append(f"beside {what}, {mib(slab)}, the pool can back {held}")
+    beside = "" if live is None else f", and {live_words(live, shape)},"
     return (
-        f"{shape.max_num_seqs:,} sequences of {shape.max_model_len:,} tokens ({shape.kv_cache_dtype}) need a pool of "
-        f"{mib(pool)}, and the pair together can have {mib(limit)}, from {base.ceiling.surest.line!r}. Ways out: "
-        f"{'; '.join(ways)}."
+        f"{shape.max_num_seqs:,} sequences of {shape.max_model_len:,} tokens ({shape.kv_cache_dtype}){beside} need a "
+        f"pool of {mib(pool)}, and the pair together can have {mib(limit)}, from {base.ceiling.surest.line!r}. Ways "
+        f"out: {'; '.join(ways)}."
     )

@@ -19,6 +19,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.figures imp
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Verdict, judge
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.options import compared, filled_present, options
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.other_tp import refuse_other_tp
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import choose_pair
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import predict
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.prices import prices
@@ -33,7 +34,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape impor
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Finding, Situation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.spare import ceiling_about, unexplained
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.stack import Stack
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, Ledger, mib
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, Ledger, counted, mib
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
 
 SCHEMA = "kvfleet.radiance/plan/1"
@@ -55,8 +56,14 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
     asked = read_request(request)
     running = read_running(ledger, asked.running)
     shape = Shape(**{**running.shape._asdict(), **asked.shape})
+    refuse_other_tp(ledger, asked, running, shape)
     ceiling = read_ceiling(
-        ledger, running.weights, running.kv, reserve_mib=asked.reserve_mib, reserve_reason=asked.reserve_reason
+        ledger,
+        running.weights,
+        running.kv,
+        reserve_mib=asked.reserve_mib,
+        reserve_reason=asked.reserve_reason,
+        reserved=asked.reserved,
     )
     figures, warnings = kv_figures(
         ledger,
@@ -66,6 +73,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
         asked.engine_version,
         running.kv,
     )
+    _refuse_sessions_without_cache(ledger, asked)
     stack = Stack(ledger, asked)
     base = Situation(
         ledger,
@@ -116,7 +124,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
         "changes": changes,
         "restart": bool(changes),
         "ceiling": {**ceiling.as_dict(), **about_ceiling},
-        "contract": figures.as_dict(shape, pool, asked.backing),
+        "contract": figures.as_dict(shape, pool, asked.backing, asked.live),
         "gates": verdict.gates,
         "options": options(base) if alternatives else [],
         "prices": prices(base) if alternatives else [],
@@ -150,6 +158,15 @@ def _require_complete(ledger: Ledger) -> None:
         raise RadianceError(
             f"The ledger is {ledger.get('status')}, and a plan needs a complete one{because}",
             code="ledger_not_complete",
+        )
+
+
+def _refuse_sessions_without_cache(ledger: Ledger, request: Request) -> None:
+    if request.live is not None and "no-prefix-cache" in (ledger.get("flags") or {}):
+        raise RadianceError(
+            f"{counted(request.live.sessions, 'live session')} shall stay in the pool, and this service runs with "
+            "--no-prefix-cache: no pool keeps a block of a finished session. Take live_sessions out, or the flag.",
+            code="prefix_cache_off",
         )
 
 
@@ -203,7 +220,14 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
             f"The pool is asked to back one request of {shape.max_model_len:,} tokens ({request.backing_reason}); all "
             f"{shape.max_num_seqs:,} sequences at once would need {mib(figures.needed_mib(shape))}."
         )
-    cache = (candidate.ledger.get("flags") or {}).get("prefix-cache-dir")
+    flags = candidate.ledger.get("flags") or {}
+    tier = flags.get("prefix-cache-host-mib", "0")
+    if request.live is not None and tier not in ("", "0"):
+        said.append(
+            f"This service copies finished sessions to host memory (--prefix-cache-host-mib {tier}): one whose blocks "
+            "the pool gave up comes back from there, so live_sessions asks for speed here, not for survival."
+        )
+    cache = flags.get("prefix-cache-dir")
     if cache and shape.kv_cache_dtype != candidate.running.shape.kv_cache_dtype:
         said.append(
             f"The prefix cache in {cache} was written in {candidate.running.shape.kv_cache_dtype}: what it holds is of "

@@ -101,11 +101,10 @@ def _beside_best_arm(now: Situation, of_dtype: t.Mapping[str, Situation | None])
                 continue
             # The context is not known yet: it is taken for another than the present one.
             pool = now.ceiling.sure_limit_mib(now.request.shape_margin_mib) - slab
-            longest = largest_context(found.figures, pool - found.figures.alignment_mib, shape)
+            longest = largest_context(found.figures, pool - found.figures.alignment_mib, shape, now.request.live)
             if trained:
                 longest = min(longest, trained)
-            # Live sessions of a stated context may want more than that.
-            if longest and found.figures.filled_mib(shape._replace(max_model_len=1), live=now.request.live) <= pool:
+            if longest:
                 shown = sequences == now.shape.max_num_seqs or dtype == now.shape.kv_cache_dtype
                 yield _Wish("best_arm", shape._replace(max_model_len=longest), shown, slab=slab)
 

@@ -7,11 +7,26 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.reading import (
+    choice_of,
+    count_of,
+    known,
+    list_of,
+    plain_number,
+    reason_missing,
+    text_of,
+    unreadable,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES, SHAPE_NAMES, version_of
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.wishes import (
+    LiveSessions,
+    Reserved,
+    read_live_sessions,
+    read_reserved,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
 
 HARD_GATES = (
@@ -21,7 +36,13 @@ HARD_GATES = (
     "one_request_fits",
     "host_pool_holds_the_rest",
 )
-SOFT_GATES = ("pool_meets_contract", "rows_within_exact_wire", "chunk_within_interval", "headroom_kept")
+SOFT_GATES = (
+    "pool_meets_contract",
+    "pool_holds_live_sessions",
+    "rows_within_exact_wire",
+    "chunk_within_interval",
+    "headroom_kept",
+)
 
 _NAMES = (
     "running",
@@ -34,6 +55,9 @@ _NAMES = (
     "accept",
     "reserve_mib",
     "reserve_reason",
+    "reserved_for_others_mib",
+    "live_sessions",
+    "tp",
     "engine_version",
     "image_digest",
     "host_pool_mib",
@@ -43,8 +67,6 @@ _NAMES = (
     "on_gate",
 )
 _RUNNING_NAMES = ("weights_mib", "kv_mib", *SHAPE_NAMES)
-_AT_LEAST_ONE = ("weights_mib", "kv_mib", "max_num_seqs", "max_model_len")
-_PLAIN_DECIMAL = re.compile(r"^(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$")
 
 
 class KvModel(t.NamedTuple):
@@ -90,6 +112,9 @@ class Request(t.NamedTuple):
     accept: t.Mapping[str, str]
     reserve_mib: int
     reserve_reason: str | None
+    reserved: tuple[Reserved, ...]
+    live: LiveSessions | None
+    tp: int | None
     engine_version: str | None
     image_digest: str | None
     host_pool_mib: int | None
@@ -105,16 +130,16 @@ def read_request(raw: t.Mapping[str, t.Any]) -> Request:
     Raises RadianceError with the text quoted: ``not_a_whole_number``, ``not_a_number``, ``dtype_unknown``,
     ``request_unreadable`` (unknown names, wrong kinds), ``reason_missing``, ``gate_not_acceptable``.
     """
-    given = _known(raw, _NAMES, "the request")
+    given = known(raw, _NAMES, "the request")
     pair, weights_mib, kv_mib = _pair(given.get("pair", "fill"))
     reserve_mib = whole_number(given.get("reserve_mib", 0), "reserve_mib")
-    reserve_reason = _text(given, "reserve_reason")
+    reserve_reason = text_of(given, "reserve_reason")
     if reserve_mib and not reserve_reason:
-        raise _reason_missing(f"reserve_mib is {reserve_mib}", "reserve_reason")
-    backing = _choice(given, "backing", ("full", "one_request"), "full")
-    backing_reason = _text(given, "backing_reason")
+        raise reason_missing(f"reserve_mib is {reserve_mib}", "reserve_reason")
+    backing = choice_of(given, "backing", ("full", "one_request"), "full")
+    backing_reason = text_of(given, "backing_reason")
     if backing == "one_request" and not backing_reason:
-        raise _reason_missing("backing is one_request", "backing_reason")
+        raise reason_missing("backing is one_request", "backing_reason")
     host_pool = given.get("host_pool_mib")
     return Request(
         running=_values(given.get("running", {}), _RUNNING_NAMES, "running"),
@@ -129,89 +154,40 @@ def read_request(raw: t.Mapping[str, t.Any]) -> Request:
         accept=_accept(given.get("accept", [])),
         reserve_mib=reserve_mib,
         reserve_reason=reserve_reason if reserve_mib else None,
+        reserved=read_reserved(given.get("reserved_for_others_mib", [])),
+        live=read_live_sessions(given.get("live_sessions", {})),
+        tp=_tp(given),
         engine_version=_version(given),
-        image_digest=_text(given, "image_digest"),
+        image_digest=text_of(given, "image_digest"),
         host_pool_mib=None if host_pool is None else whole_number(host_pool, "host_pool_mib"),
         kv_model=_kv_model(given.get("kv_model", {})),
-        arms=tuple(_arm(arm, index) for index, arm in enumerate(_list(given.get("arms", []), "arms"))),
-        stack=_text(given, "stack"),
-        on_gate=_choice(given, "on_gate", ("fail", "report"), "fail"),
+        arms=tuple(_arm(arm, index) for index, arm in enumerate(list_of(given.get("arms", []), "arms"))),
+        stack=text_of(given, "stack"),
+        on_gate=choice_of(given, "on_gate", ("fail", "report"), "fail"),
     )
-
-
-def plain_number(value: object, name: str) -> float:
-    """A measured figure: a number, or text of plain decimal digits with an optional decimal point."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf"):
-        return float(value)
-    if isinstance(value, str) and _PLAIN_DECIMAL.match(value):
-        return float(value)
-    raise RadianceError(
-        f"{name} is {value!r}, which is not a number in plain decimal digits. Write it like 3397 or 109.8.",
-        code="not_a_number",
-    )
-
-
-def _unreadable(text: str) -> RadianceError:
-    return RadianceError(text, code="request_unreadable")
-
-
-def _reason_missing(what: str, option: str) -> RadianceError:
-    return RadianceError(f"{what}, and {option} is empty: say why in {option}.", code="reason_missing")
-
-
-def _known(raw: object, names: t.Sequence[str], where: str) -> dict[str, t.Any]:
-    if not isinstance(raw, t.Mapping):
-        raise _unreadable(f"{where} is {raw!r}; it takes a dictionary of {', '.join(names)}.")
-    for name in raw:
-        if name not in names:
-            raise _unreadable(f"{where} names {name!r}; it takes {', '.join(names)}.")
-    return {str(name): value for name, value in raw.items() if value is not None}
-
-
-def _list(raw: object, name: str) -> list[t.Any]:
-    if not isinstance(raw, (list, tuple)):
-        raise _unreadable(f"{name} is {raw!r}; it takes a list.")
-    return list(raw)
-
-
-def _text(given: t.Mapping[str, t.Any], name: str) -> str | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise _unreadable(f"{name} is {value!r}, which is not text. Put it in quotes.")
-    return value.strip() or None
 
 
 def _version(given: t.Mapping[str, t.Any]) -> str | None:
-    version = _text(given, "engine_version")
+    version = text_of(given, "engine_version")
     if version is not None and version_of(version) is None:
-        raise _unreadable(f"engine_version is {version!r}; it takes a release such as 1.0.13.")
+        raise unreadable(f"engine_version is {version!r}; it takes a release such as 1.0.13.")
     return version
 
 
-def _choice(given: t.Mapping[str, t.Any], name: str, choices: t.Sequence[str], default: str) -> str:
-    value = given.get(name, default)
-    if value not in choices:
-        raise _unreadable(f"{name} is {value!r}; it takes {' or '.join(choices)}.")
-    return str(value)
-
-
-def _count(value: object, name: str, where: str) -> int:
-    count = whole_number(value, f"{where}.{name}")
-    if count == 0 and name in _AT_LEAST_ONE:
-        raise RadianceError(
-            f"{where}.{name} is {value!r}: at 0 the engine derives it instead. Write a number of at least 1.",
-            code="not_a_whole_number",
-        )
-    return count
+def _tp(given: t.Mapping[str, t.Any]) -> int | None:
+    if given.get("tp") is None:
+        return None
+    ranks = whole_number(given["tp"], "tp")
+    if ranks < 1:
+        raise RadianceError("tp is 0; the engine runs at least one rank.", code="not_a_whole_number")
+    return ranks
 
 
 def _values(raw: object, names: t.Sequence[str], where: str) -> dict[str, int | str]:
     values: dict[str, int | str] = {}
-    for name, value in _known(raw, names, where).items():
+    for name, value in known(raw, names, where).items():
         if name != "kv_cache_dtype":
-            values[name] = _count(value, name, where)
+            values[name] = count_of(value, name, where)
         elif where == "shape" and value not in KNOWN_DTYPES:
             raise RadianceError(
                 f"shape.kv_cache_dtype is {value!r}; the engine takes bf16 or fp8, one dtype for the whole cache.",
@@ -225,20 +201,20 @@ def _values(raw: object, names: t.Sequence[str], where: str) -> dict[str, int | 
 def _pair(raw: object) -> tuple[str, int | None, int | None]:
     if isinstance(raw, str):
         if raw not in ("fill", "keep"):
-            raise _unreadable(f"pair is {raw!r}; it takes fill, keep, or weights_mib and kv_mib.")
+            raise unreadable(f"pair is {raw!r}; it takes fill, keep, or weights_mib and kv_mib.")
         return raw, None, None
-    given = _known(raw, ("weights_mib", "kv_mib"), "pair")
-    stated = {name: _count(value, name, "pair") for name, value in given.items()}
+    given = known(raw, ("weights_mib", "kv_mib"), "pair")
+    stated = {name: count_of(value, name, "pair") for name, value in given.items()}
     if not stated:
-        raise _unreadable("pair is empty; it takes fill, keep, or weights_mib and kv_mib.")
+        raise unreadable("pair is empty; it takes fill, keep, or weights_mib and kv_mib.")
     return "stated", stated.get("weights_mib"), stated.get("kv_mib")
 
 
 def _accept(raw: object) -> dict[str, str]:
     accepted = {}
-    for entry in _list(raw, "accept"):
-        given = _known(entry, ("gate", "reason"), "accept")
-        gate, reason = given.get("gate"), _text(given, "reason")
+    for entry in list_of(raw, "accept"):
+        given = known(entry, ("gate", "reason"), "accept")
+        gate, reason = given.get("gate"), text_of(given, "reason")
         if gate in HARD_GATES:
             raise RadianceError(
                 f"accept names {gate!r}, a hard gate: no reason makes the engine take it. "
@@ -251,13 +227,13 @@ def _accept(raw: object) -> dict[str, str]:
                 code="gate_not_acceptable",
             )
         if not reason:
-            raise _reason_missing(f"accept names {gate}", "its reason")
+            raise reason_missing(f"accept names {gate}", "its reason")
         accepted[str(gate)] = reason
     return accepted
 
 
 def _kv_model(raw: object) -> KvModel:
-    given = _known(raw, KvModel._fields, "kv_model")
+    given = known(raw, KvModel._fields, "kv_model")
     rate = given.get("rate_bytes_per_token")
     state, checkpoint = given.get("state_mib_per_sequence"), given.get("checkpoint_mib")
     rate_value = None if rate is None else whole_number(rate, "kv_model.rate_bytes_per_token")
@@ -274,15 +250,15 @@ def _kv_model(raw: object) -> KvModel:
 
 def _arm(raw: object, index: int) -> Arm:
     where = f"arms[{index}]"
-    given = _known(raw, Arm._fields, where)
+    given = known(raw, Arm._fields, where)
     missing = [] if "weights_mib" in given else ["weights_mib"]
     if "prefill_tps" not in given and "decode_tps" not in given:
         missing.append("prefill_tps, nor decode_tps")
     if missing:
-        raise _unreadable(f"{where} has no {missing[0]}; an arm is at least a slab and a rate seen at it.")
+        raise unreadable(f"{where} has no {missing[0]}; an arm is at least a slab and a rate seen at it.")
     prefill, decode, prompt = given.get("prefill_tps"), given.get("decode_tps"), given.get("prompt_tokens")
     return Arm(
-        weights_mib=_count(given["weights_mib"], "weights_mib", where),
+        weights_mib=count_of(given["weights_mib"], "weights_mib", where),
         prefill_tps=None if prefill is None else plain_number(prefill, f"{where}.prefill_tps"),
         decode_tps=None if decode is None else plain_number(decode, f"{where}.decode_tps"),
         prompt_tokens=None if prompt is None else whole_number(prompt, f"{where}.prompt_tokens"),

@@ -33,6 +33,11 @@ class Situation(t.NamedTuple):
     digest: str | None = None
 
     @property
+    def filled_mib(self) -> float:
+        """The pool of a fill: what the contract asks for, and the live sessions where some are asked for."""
+        return self.figures.filled_mib(self.shape, self.request.backing, self.request.live)
+
+    @property
     def margin_mib(self) -> int:
         """What a grown shape's arena and staging, or another stack, may want beyond today's; 0 where neither is."""
         grows = self.stack_changes or self.shape.grows_from(self.running.shape)

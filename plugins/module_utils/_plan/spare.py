@@ -34,6 +34,8 @@ def ceiling_about(ledger: Ledger, running: Running, ceiling: Ceiling, pair: tupl
     )
     if ceiling.reserve_mib:
         says += f" and the reserve of {mib(ceiling.reserve_mib)}"
+    if card.others_mib:
+        says += f" and {mib(card.others_mib)} reserved for others"
     says += "." if left is None or left == takeable else f"; after this plan {_amount(left)}."
     return {
         "takeable_mib": takeable,
@@ -58,7 +60,7 @@ def unexplained(about: Json) -> list[str]:
 
 
 def _takeable(ceiling: Ceiling, sum_mib: float) -> float:
-    return max(0.0, rounded(ceiling.surest.low_mib - ceiling.reserve_mib - sum_mib))
+    return max(0.0, rounded(ceiling.surest.sure_mib - ceiling.reserve_mib - sum_mib))
 
 
 def _amount(takeable: float) -> str:
@@ -71,7 +73,8 @@ def _cross_check(ledger: Ledger, running: Running, ceiling: Ceiling) -> Json | N
     printed = (budget.get("rows") or {}).get("claimable")
     if printed is None:
         return None
-    claimable, card = size_from_dict(printed), ceiling.surest
+    # The budget is the fold of all cards, and knows no reserve.
+    claimable, card = size_from_dict(printed), ceiling.tightest
     stated = [pool for name, pool in (("weights", running.weights), ("kv", running.kv)) if budget.get(name) == "stated"]
     pools = sum(pool.mib for pool in stated)
     difference = rounded(claimable.mib + pools - card.mib)
