@@ -11,7 +11,7 @@ version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - The sum with its three terms, and the reserve where there is one.
+  - The sum with its three terms, and the reserves where there are any.
 positional: _input
 options:
   _input:

@@ -61,7 +61,7 @@ def _plan_lines(made: t.Mapping[str, t.Any], history: t.Mapping[str, t.Any]) -> 
 
 
 def ceiling_words(plan: t.Mapping[str, t.Any]) -> list[str]:
-    """The ceiling with its three terms, and the reserve where there is one."""
+    """The ceiling with its three terms, and the reserves where there are any."""
     ceiling = plan.get("ceiling")
     if not ceiling:
         return []
@@ -74,6 +74,12 @@ def ceiling_words(plan: t.Mapping[str, t.Any]) -> list[str]:
     ]
     if ceiling.get("reserve_mib"):
         lines.append(f"{_number(ceiling['reserve_mib'])} MiB kept as a personal reserve: {ceiling['reserve_reason']}")
+    for other in ceiling.get("others") or []:
+        if other["mib"]:
+            lines.append(
+                f"{_number(other['mib'])} MiB of card {other['card']} kept for others as a personal reserve: "
+                f"{other['reason']}"
+            )
     return lines
 
 
@@ -85,11 +91,20 @@ def contract_words(plan: t.Mapping[str, t.Any]) -> list[str]:
     less = ""
     if contract.get("backing") == "one_request":
         less = f"backing one_request, less than the contract of {contract['full_mib']:,.2f} MiB for all: "
+    live = contract.get("live_sessions")
+    sessions = []
+    if live:
+        sessions.append(
+            f"{live['needed_mib']:,.2f} MiB hold {_number(live['sessions'])} live sessions of {live['tokens']:,} "
+            f"tokens: {live['held_tokens']:,} tokens of blocks, {live['factor']:g} x context by "
+            f"{live['factor_from']}, an estimate"
+        )
     return [
         f"{less}{contract['needed_mib']:,.2f} MiB of the pool's {_number(contract['pool_mib'])} = "
         f"{contract['tokens_mib']:,.2f} tokens + {contract['state_mib']:,.2f} state + "
         f"{contract['checkpoint_mib']:,.2f} checkpoints ({_number(contract['rate_bytes_per_token'])} B a token, "
-        f"{_number(contract['state_mib_per_sequence'])} MiB a sequence; figures from {contract['figures_from']})"
+        f"{_number(contract['state_mib_per_sequence'])} MiB a sequence; figures from {contract['figures_from']})",
+        *sessions,
     ]
 
 

@@ -124,7 +124,8 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
     """What is wrong with a rendered env: sentences, none when all its gates hold.
 
     It must read strictly, hold exactly the pair and shape asked for, keep the pair at or under the ceiling less the
-    reserve, and the pool at or over the contract (unless that gate was accepted with a reason, or failed before).
+    reserves, and the pool at or over the contract and the live sessions asked for (unless that gate was accepted with a
+    reason, or failed before).
     """
     env = _env_file.read_env(text)
     out = [f"line {error.line}: {error.text}" for error in env.errors]
@@ -138,7 +139,7 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
     ceiling, contract = plan.get("ceiling"), plan.get("contract")
     total = int(env.values["VRAM_WEIGHTS_MIB"]) + int(env.values["VRAM_KV_MIB"])
     if ceiling and plan.get("restart"):
-        bound = ceiling["mib"] - ceiling["reserve_mib"]
+        bound = ceiling["mib"] - ceiling["reserve_mib"] - ceiling.get("others_mib", 0)
         if total > bound:
             out.append(
                 f"the pair is {total:,} MiB in the rendered env, over the {bound:,.2f} MiB that the plan allows."
@@ -148,6 +149,13 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
         if int(env.values["VRAM_KV_MIB"]) < needed:
             out.append(
                 f"the pool is {env.values['VRAM_KV_MIB']} MiB in the rendered env, under the contract's {needed:,.2f}."
+            )
+    if contract and contract.get("live_sessions") and gate_applies(plan, "pool_holds_live_sessions"):
+        needed = contract["live_sessions"]["needed_mib"]
+        if int(env.values["VRAM_KV_MIB"]) < needed:
+            out.append(
+                f"the pool is {env.values['VRAM_KV_MIB']} MiB in the rendered env, and the live sessions need "
+                f"{needed:,.2f}."
             )
     return out
 

@@ -26,6 +26,9 @@ REQUEST = (
     "backing_reason",
     "reserve_mib",
     "reserve_reason",
+    "reserved_for_others_mib",
+    "live_sessions",
+    "tp",
     "image",
     "accept",
     "fill",
@@ -35,8 +38,25 @@ REQUEST = (
     "probes",
     "to",
 )
-SOFT_GATES = ("pool_meets_contract", "rows_within_exact_wire", "chunk_within_interval", "headroom_kept")
-_PASSED = ("min_gain_mib", "shape_margin_mib", "backing", "backing_reason", "reserve_mib", "reserve_reason", "accept")
+SOFT_GATES = (
+    "pool_meets_contract",
+    "pool_holds_live_sessions",
+    "rows_within_exact_wire",
+    "chunk_within_interval",
+    "headroom_kept",
+)
+_PASSED = (
+    "min_gain_mib",
+    "shape_margin_mib",
+    "backing",
+    "backing_reason",
+    "reserve_mib",
+    "reserve_reason",
+    "reserved_for_others_mib",
+    "live_sessions",
+    "kv_model",
+    "accept",
+)
 
 
 def truth(value: t.Any, name: str) -> bool:
@@ -144,10 +164,9 @@ def pair_request(
         options["min_gain_mib"] = 0
     for name in _PASSED:
         for source in (asked, service):
-            if source.get(name) not in (None, "", []) and name not in options:
+            if source.get(name) not in (None, "", [], {}) and name not in options:
                 options[name] = source[name]
-    if "host_pool_mib" in asked:
-        options["host_pool_mib"] = asked["host_pool_mib"]
+    options.update({name: asked[name] for name in ("host_pool_mib", "tp") if name in asked})
     return {**options, **measured}
 
 
