@@ -15,6 +15,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import boots
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import read_line, split_lines
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import records
+# Where an image says which release it holds, by the OCI's own name.
+_VERSION_LABEL = "org.opencontainers.image.version"
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command import Done, read_until_listening, run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import boot_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import flags_of
@@ -53,6 +55,16 @@ class Container(t.NamedTuple):
     def flags(self) -> dict[str, str]:
         """The engine's flags, as ``process.flags_of`` gives them: without secrets."""
         return flags_of(self.argv)
+
+
+class Image(t.NamedTuple):
+    """``digest`` is what ``Container.image_digest`` of a container of it is, None where nothing tells it. ``references``
+    are the names by digest that the runtime knows it by, ``version`` is what its label says."""
+
+    id: str
+    digest: str | None
+    references: list[str]
+    version: str | None
 
 
 def inspect(runtime: str, name: str) -> Container | None:
@@ -126,6 +138,40 @@ def read_boot(container: Container) -> tuple[str, dict[str, t.Any]]:
             )
         raise RadianceError(
             f"{container.runtime} cannot read the log of the container {container.name}, which has the log driver "
+def inspect_image(runtime: str, image: str) -> Image | None:
+    """The image of this name as the host has it now; None where it has none, or tells of it in another form."""
+    done = run([runtime, "image", "inspect", "--", image])
+    return None if done.status else read_image(runtime, done.out)
+
+
+def read_image(runtime: str, told: str) -> Image | None:
+    """What ``image inspect`` printed of one image; None where it is in another form."""
+    try:
+        item = json.loads(told)[0]
+        references = [str(name) for name in item.get("RepoDigests") or []]
+        # The one that inspect() finds for a container: podman tells it, and docker's is the first name's.
+        digest = item.get("Digest") if runtime == "podman" else references[0].partition("@")[2] if references else None
+        labels = (item.get("Config") or {}).get("Labels") or item.get("Labels") or {}
+        return Image(str(item["Id"]), digest or None, references, labels.get(_VERSION_LABEL) or None)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def is_image(name: str, image: str, digest: str | None) -> bool:
+    """Whether ``name`` means the image that runs, which its runtime tells as ``image`` with this digest.
+
+    A runtime may show a short name with its registry, and an image that was asked for by its tag under its digest.
+    """
+    asked, runs = _tagged(name), _tagged(image)
+    return asked == runs or runs.endswith(f"/{asked}") or bool(digest and name.rpartition("@")[2] == digest)
+
+
+def _tagged(image: str) -> str:
+    """With the tag that a runtime adds to a name without one."""
+    last = image.rpartition("/")[2]
+    return image if ":" in last or "@" in last else f"{image}:latest"
+
+
             f"{container.log_driver}: {_error(text) or f'status {status}'}. {way_out}",
             code="log_unreadable",
         )
