@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _words
 
 Values = t.Optional[t.Mapping[str, str]]
@@ -88,25 +89,11 @@ def drift(
 def _running_image(source: t.Mapping[str, t.Any], named: t.Sequence[str]) -> str | None:
     """The image of the running container: as an env or the inventory names it, where that is the same one; else as it
     was asked for. None where no runtime tells.
-
-    A runtime may show a short name with its registry, and an image that was asked for by its tag under its digest.
     """
     image, digest = source.get("image"), source.get("image_digest")
     if not image:
         return None
-    return next((name for name in named if _is_image(name, str(image), digest)), str(image))
-
-
-def _is_image(name: str, image: str, digest: str | None) -> bool:
-    """Whether ``name`` means the image that runs, which its runtime tells as ``image`` with this digest."""
-    asked, runs = _tagged(name), _tagged(image)
-    return asked == runs or runs.endswith(f"/{asked}") or bool(digest and name.rpartition("@")[2] == digest)
-
-
-def _tagged(image: str) -> str:
-    """With the tag that a runtime adds to a name without one."""
-    last = image.rpartition("/")[2]
-    return image if ":" in last or "@" in last else f"{image}:latest"
+    return next((name for name in named if container.is_image(name, str(image), digest)), str(image))
 
 
 def _lost_image(service: t.Mapping[str, t.Any], source: t.Mapping[str, t.Any], env: t.Mapping[str, str]) -> list[str]:
@@ -114,7 +101,7 @@ def _lost_image(service: t.Mapping[str, t.Any], source: t.Mapping[str, t.Any], e
     declared, image = service.get("image"), source.get("image")
     if not image or declared is None or "IMAGE" in env:
         return []
-    if _is_image(str(declared), str(image), source.get("image_digest")):
+    if container.is_image(str(declared), str(image), source.get("image_digest")):
         return []
     return [
         f"The running container has the image {image}, and the inventory declares {declared}. A resize changes no "

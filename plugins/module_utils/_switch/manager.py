@@ -80,6 +80,18 @@ class Manager(abc.ABC):
     def lost_image(self, image: str | None) -> str | None:
         """The image that a start of either pair would miss: ``image`` is the new pair's, where it is known."""
 
+    def image(self) -> dict[str, t.Any] | None:
+        """The image of the container that runs: ``{name, digest}``; None where none does."""
+        return None
+
+    def digest_of(self, image: str) -> str | None:
+        """The digest of what a name means on this host now; None where nothing tells."""
+        return None
+
+    def tag_command(self, image: str) -> str | None:
+        """The shell command that gives this name to the image of the container that runs."""
+        return None
+
     @abc.abstractmethod
     def program(self) -> list[str]:
         """The command line that a start runs; empty where nothing tells it."""

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, referee
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, images, referee
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
@@ -74,9 +74,14 @@ def _serving(request: Request, journal: Journal) -> _Serving | None:
     ours = is_old or (data["boot"] is not None and manager.owns(data["boot"], found))
     if ours and not (back and started):
         return None
+    runs = manager.image()
     # What a way back of ours started from the old files is the old pair, whatever its command line states.
-    old = ours or (data["old"] is not None and not referee.differences(data["old"]["to"], found.flags))
-    new = not referee.differences(data["expect"]["to"], found.flags)
+    old = ours or (
+        data["old"] is not None
+        and not referee.differences(data["old"]["to"], found.flags)
+        and images.is_same(runs, data["old"].get("image"))
+    )
+    new = not referee.differences(data["expect"]["to"], found.flags) and images.is_asked(data["expect"], runs)
     if started and not back and (new or (data["boot"]["pid"] is None and not old)):
         return None
     if not boots.serves(manager, found, request.endpoint):

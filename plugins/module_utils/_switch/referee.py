@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import SHAPE_NAMES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import number
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import images
 
 OPTIONS: t.Mapping[str, str] = {
     "weights_mib": "vram-weights-mib",
@@ -26,16 +27,20 @@ OPTIONS: t.Mapping[str, str] = {
 Finding = dict[str, t.Any]
 
 
-def judge(expect: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any]) -> list[Finding]:
+def judge(
+    expect: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any], another_image: bool = False
+) -> list[Finding]:
     """``[{name, holds, asked, printed, line, says}]`` for what was judged, in order.
 
-    ``expect`` is ``{to, predictions}`` of the plan. Names: listening, pair, settled, settled_free.card<N>, capacity,
-    shape. The switch holds when every ``holds`` is true.
+    ``expect`` is ``{to, predictions}`` of the plan, and ``image`` and ``image_digest`` where one is asked for. Names:
+    listening, image, pair, settled, settled_free.card<N>, capacity, shape. The switch holds when every ``holds`` is
+    true. ``another_image``: this boot is of another release than the one before, whose rows may be worded otherwise.
+    What is not printed as it is known here is then named, and held against nobody.
     """
     to = expect["to"]
     findings = [_listening(ledger)]
-    findings += _pair(to, ledger)
-    findings += _settled(ledger)
+    findings += _image(expect, ledger)
+    findings += [_let_pass(finding, another_image) for finding in (*_pair(to, ledger), *_settled(ledger))]
     findings += _capacity(to, expect.get("predictions") or [], ledger)
     findings += _shape(to, ledger)
     return findings
@@ -72,6 +77,28 @@ def pair_text(to: t.Mapping[str, t.Any] | None) -> str:
 
 def _finding(name: str, holds: bool, asked: t.Any, printed: t.Any, line: str | None, says: str) -> Finding:
     return {"name": name, "holds": holds, "asked": asked, "printed": printed, "line": line, "says": says}
+
+
+def goal_text(expect: t.Mapping[str, t.Any], old: t.Mapping[str, t.Any] | None) -> str:
+    """The pair that is switched to, and its image where that is another than the ``old`` one."""
+    image = "" if old is None or images.is_asked(expect, old) else f" of the image {expect['image']}"
+    return pair_text(expect["to"]) + image
+
+
+def _let_pass(finding: Finding, another_image: bool) -> Finding:
+    """What a row that is not there says of a boot of another release: nothing."""
+    if finding["holds"] or not another_image or finding["printed"] is not None:
+        return finding
+    return {**finding, "holds": True, "says": f"{finding['says']} in words that are known here; it is another release"}
+
+
+def _image(expect: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any]) -> list[Finding]:
+    runs = images.of_ledger(ledger)
+    if not expect.get("image") or runs is None:
+        return []
+    wrong = images.difference(expect, runs)
+    says = wrong[0] if wrong else f"the image is the one that was asked for, {expect['image']}"
+    return [_finding("image", not wrong, expect["image"], runs["name"], None, says)]
 
 
 def _listening(ledger: t.Mapping[str, t.Any]) -> Finding:

@@ -19,7 +19,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.referee i
 
 # The module's options that are seconds, with their defaults.
 TIMEOUTS: t.Mapping[str, int] = {"drain_timeout": 60, "stop_timeout": 60, "release_timeout": 60, "ready_timeout": 1800}
-_EXPECT = ("to", "predictions", "attempt", "host", "flags")
+_EXPECT = ("to", "predictions", "attempt", "host", "flags", "image", "image_digest")
 
 
 class Request(t.NamedTuple):
@@ -146,12 +146,17 @@ def _read_expect(expect: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
             f"expect.flags is {flags!r}; it takes a dictionary of the engine's flags without dashes.",
             code="expect_unusable",
         )
+    for name in ("image", "image_digest"):
+        if expect.get(name) is not None and not isinstance(expect[name], str):
+            raise RadianceError(f"expect.{name} is {expect[name]!r}; it takes text.", code="expect_unusable")
     return {
         "to": _read_to(expect.get("to")),
         "predictions": predictions,
         "attempt": None if attempt is None else str(attempt),
         "host": expect.get("host"),
         "flags": flags,
+        "image": expect.get("image") or None,
+        "image_digest": expect.get("image_digest") or None,
     }
 
 

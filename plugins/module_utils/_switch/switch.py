@@ -16,6 +16,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     drain,
     files,
     host_memory,
+    images,
     recovery,
     referee,
     saving,
@@ -121,7 +122,7 @@ def _preview(request: Request, state: State, run: Run) -> None:
     if request.after_ready:
         run.acted(request.after_ready)
     run.outcome, run.changed = "switched", True
-    run.says.append(f"Would switch to {referee.pair_text(request.expect['to'])}.")
+    run.says.append(f"Would switch to {referee.goal_text(request.expect, (found.old or {}).get('image'))}.")
 
 
 class _Found(t.NamedTuple):
@@ -156,6 +157,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         else:
             different = referee.differences(expect["to"], process.flags)
             different += _other_flags(expect.get("flags") or {}, process.flags)
+            different += images.difference(expect, images.of_ledger(ledger))
             if not different and not _listens(request, ledger):
                 different = ["the process does not listen"]
             phase.says = f"process {process.pid} runs {referee.pair_text(referee.state_of(process.flags))}"
@@ -171,6 +173,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
                 "from it. Nothing was stopped or changed. Pull it or tag it on the target, then run this again.",
                 code="image_missing",
             )
+        images.check_names(manager, expect, images.of_ledger(ledger))
         if process is not None:
             host_memory.check(process, expect.get("flags") or {})
             way_back.check(manager, changes, referee.pair_text(referee.state_of(process.flags)))
@@ -181,15 +184,23 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         phase.says += f"; {len(changes)} file(s) differ; {'; '.join(different)}"
         old = None
         if process is not None:
-            old = {"pid": process.pid, "ticks": process.started_ticks, "to": referee.state_of(process.flags)}
+            old = {
+                "pid": process.pid,
+                "ticks": process.started_ticks,
+                "to": referee.state_of(process.flags),
+                "image": images.of_ledger(ledger),
+            }
         return _Found(old, changes, False)
 
 
 def _check_fingerprint(request: Request, run: Run, ledger: t.Mapping[str, t.Any] | None) -> None:
     if request.fingerprint is None or (ledger is not None and ledger["fingerprint"] == request.fingerprint):
         return
-    to = t.cast("dict[str, t.Any]", request.expect)["to"]
-    finished = any(record["kind"] == "switched" and record["to"] == to for record in run.records)
+    expect = t.cast("dict[str, t.Any]", request.expect)
+    asked = (expect["to"], expect.get("image"))
+    finished = any(
+        record["kind"] == "switched" and (record["to"], record.get("image")) == asked for record in run.records
+    )
     if finished:
         return  # the switch that this very call asks for was interrupted, and has just been finished
     runs = f"boot {ledger['fingerprint']} runs" if ledger is not None else "nothing runs"

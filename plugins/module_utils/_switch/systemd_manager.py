@@ -156,6 +156,21 @@ class SystemdManager(Manager):
         wanted = [image, found.image if found is not None and found.pid else None]
         return next((name for name in wanted if name and not containers.has_image(self.source, name)), None)
 
+    def image(self) -> dict[str, t.Any] | None:
+        """What the runtime tells of its container, while that runs."""
+        found = self.container()
+        return {"name": found.image, "digest": found.image_digest} if found is not None and found.pid else None
+
+    def digest_of(self, image: str) -> str | None:
+        """What the runtime tells of the name."""
+        told = containers.inspect_image(self.source, image) if self.source in containers.RUNTIMES else None
+        return told.digest if told is not None else None
+
+    def tag_command(self, image: str) -> str | None:
+        """By the runtime, which knows the image of its container by an id whatever its names are."""
+        inspect = f"{self.source} container inspect --format '{{{{.Image}}}}' {shlex.quote(self.name)}"
+        return f'{self.source} tag "$({inspect})" {shlex.quote(image)}'
+
     def program(self) -> list[str]:
         """The words of the unit's ExecStart."""
         return exec_words(units.systemctl(self.scope, "show", "--property=ExecStart", "--value", self.unit).out)

@@ -17,7 +17,14 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, referee, release
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
+    boots,
+    drain,
+    files,
+    images,
+    referee,
+    release,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, instant, seconds_since
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Run
@@ -144,7 +151,8 @@ class Transaction:
         self.journal.enter("referee")
         with self.run.phase("referee") as phase:
             ledger = t.cast("dict[str, t.Any]", self.run.ledger)
-            self.run.findings = referee.judge(self.expect, ledger)
+            another = not images.is_asked(self.expect, (self.old or {}).get("image"))
+            self.run.findings = referee.judge(self.expect, ledger, another)
             wrong = [finding for finding in self.run.findings if not finding["holds"]]
             if wrong:
                 raise RadianceError(
@@ -173,7 +181,7 @@ class Transaction:
     def keep(self) -> None:
         """The new pair stays: record it, give the gateway its service back, forget the way back."""
         ledger = self.run.ledger or {}
-        pair = referee.pair_text(self.expect["to"])
+        pair = referee.goal_text(self.expect, (self.old or {}).get("image"))
         self.run.outcome = "switched"
         self.run.changed = True
         self.run.says.append(f"Switched to {pair}{self._downtime()}.")
@@ -183,6 +191,7 @@ class Transaction:
                 self._entry(
                     "switched",
                     to=self.expect["to"],
+                    image=self.expect.get("image"),
                     downtime_seconds=self.run.downtime_seconds,
                     receipt=self.run.receipt,
                     ledger={key: ledger.get(key) for key in ("fingerprint", "pair", "capacity", "settled", "engine")},
@@ -204,7 +213,8 @@ class Transaction:
     def restore(self, started: bool = False) -> RadianceError:
         """Work off a journal whose direction is back. ``started``: the old pair was started by an earlier run."""
         cause = self.journal.data["cause"]
-        tried, old = referee.pair_text(self.expect["to"]), referee.pair_text((self.old or {}).get("to"))
+        old_image = (self.old or {}).get("image")
+        tried, old = referee.goal_text(self.expect, old_image), referee.pair_text((self.old or {}).get("to"))
         why = f"The switch to {tried} ended in phase {cause['phase']}: {cause['says'].rstrip('.')}."
         try:
             if not started:
@@ -323,6 +333,7 @@ class Transaction:
         return self._entry(
             "rolled_back",
             to=(self.old or {}).get("to"),
+            image=((self.old or {}).get("image") or {}).get("name"),
             tried=self.expect["to"],
             phase=cause["phase"],
             says=cause["says"],
