@@ -28,6 +28,7 @@ class Stack:
             ("image_digest", request.image_digest, digest),
         )
         self._asked_version, self._asked_digest = request.engine_version, request.image_digest
+        self._margin_mib = request.shape_margin_mib
         self._flags = ledger.get("flags") or {}
         # Of another image nobody knows the version before it runs.
         self.version: str | None = request.engine_version or (None if "image_digest" in self.changes else version)
@@ -35,8 +36,15 @@ class Stack:
 
     @property
     def changes(self) -> list[str]:
-        """``engine_version`` and ``image_digest`` where they are known to differ from what runs."""
-        return [name for name, asked, runs in self._parts if asked is not None and runs is not None and asked != runs]
+        """``engine_version`` and ``image_digest`` where they differ from what runs.
+
+        An image is asked for where it is not what runs, whether or not its runtime tells the digest of what runs.
+        """
+        return [
+            name
+            for name, asked, runs in self._parts
+            if asked is not None and asked != runs and (runs is not None or name == "image_digest")
+        ]
 
     @property
     def text(self) -> str | None:
@@ -60,11 +68,18 @@ class Stack:
             for name, asked, runs in self._parts
             if asked is not None and runs is None
         ]
+        if self.changes and self.version is None:
+            said.append(
+                "Nobody knows which release of the engine the new image holds before it runs, so no flag that it may "
+                "not take could be named: it does not start with one that it does not know, and then the old image is "
+                "put back. engine_version says which it is."
+            )
         if self.changes:
             said.append(
                 f"The stack changes ({', '.join(self.changes)}): this ledger is evidence of another stack. Its "
                 f"ceiling, its contract and its slots may not carry over, and {', '.join(MEASURED_QUANTITIES)} are not "
-                "predicted. The first boot is given shape_margin_mib, and a second fill follows from its own ledger."
+                f"predicted. A fill leaves its first boot shape_margin_mib {self._margin_mib} free, and a second fill "
+                "follows from its own ledger."
             )
             left = len(arms) - len(self.comparable_arms(arms))
             if left:
