@@ -13,6 +13,8 @@ from . import releases
 from .kv_arithmetic import Dimensions
 from .world import World, WorldError, beside
 
+# What this copy of the engine is, whatever world it finds beside a model: another release, for one.
+OWN = pathlib.Path(__file__).resolve().parent.parent / "own.world.json"
 NAMED = pathlib.Path(__file__).resolve().parent.parent / "worlds"
 _MAY_BE_EMPTY = ("gpus", "card_totals_mib", "cards_held_mib")
 _NOT_ZERO = (
@@ -35,19 +37,30 @@ def named(name: str) -> World:
 
 
 def read_world(model: str) -> World:
-    """The world beside a model; without the file, the default world."""
+    """The world beside a model; without the file, the default world. Over it goes what this engine has of its own."""
     path = beside(model, "world")
-    return read(path) if path.exists() else World()
+    given = _given(path) if path.exists() else {}
+    if OWN.exists():
+        path, given = OWN, {**given, **_given(OWN)}
+    return _built(path, given)
 
 
 def read(path: pathlib.Path) -> World:
     """One world file: fields over the defaults, or over those of the ``world`` that it names."""
+    return _built(path, _given(path))
+
+
+def _given(path: pathlib.Path) -> dict[str, Any]:
     try:
         given: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise WorldError(f"{path}: {error}") from error
     if not isinstance(given, dict):
         raise WorldError(f"{path}: a world is an object of fields, not {type(given).__name__}")
+    return given
+
+
+def _built(path: pathlib.Path, given: dict[str, Any]) -> World:
     try:
         return build(given)
     except WorldError as error:
