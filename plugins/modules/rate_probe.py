@@ -14,8 +14,9 @@ description:
   - Prefill is the prompt's tokens over the time to the first token, decode the further tokens over the time from the
     first to the last. Tokens are those of the reply's usage, never its chunks, and reasoning counts as text.
   - The server's own timings are returned where the wall clock bears them out (within 5 percent, or half a second for
-    what sending, parsing and tokenizing a prompt add, a fifth of one between first and last token), the wall clock's
-    figure where there are no timings, and null where the two contradict each other.
+    what sending, parsing and tokenizing a prompt add, a fifth of one between first and last token, and never as much as
+    the claimed time itself), the wall clock's figure where there are no timings, and null where the two contradict each
+    other. The wall clock alone tells nothing where tokens came in bursts, or after the engine had ended.
   - O(form=full) then asks the second turn of the last prompt, whose head the prefix cache knows, and after it as many
     later turns at once as the endpoint runs sequences, at most 8, for the decode rate of each of them. Only the stretch
     counts in which all of them decode.
@@ -47,7 +48,13 @@ options:
     description:
       - Prefill of the fastest arm that is known, in tokens a second. A run that is more than half faster again is
         suspect, and never V(passed). A cache that does not show itself looks like this.
-      - Without it, no rate is too fast.
+      - Without it, no prefill is too fast.
+    type: float
+  most_decode_tps:
+    description:
+      - Decode of the fastest arm of the same speculation depth that is known, in tokens a second. A run that is more
+        than half faster again is suspect, and never V(passed).
+      - Without it, decode is bounded only by what the steps that the engine counts can yield at its depth.
     type: float
 author:
   - kvfleet.radiance maintainers (@kvfleet)
@@ -142,8 +149,8 @@ rates:
       description: The rates in words, and what was not measured and why.
       type: str
       returned: always
-      sample: prefill 3,996 tokens/s over 43,489 tokens, decode 121.3 tokens/s over 512 tokens, median of 2 runs,
-        spread 1.2 % and 0.4 %
+      sample: prefill 3,996 tokens/s over 43,489 tokens, decode 121.3 tokens/s over 512 tokens at 71 % of drafts
+        accepted, median of 2 runs, spread 1.2 % and 0.4 %
     runs:
       description: Each scored run.
       type: list
@@ -181,12 +188,12 @@ rates:
           returned: always
           sample: 121.3
         draft_acceptance:
-          description: Part of the draft tokens that the engine had accepted when the run ended, of its own account.
+          description: The same of this run.
           type: float
           returned: always
           sample: 0.71
         suspect:
-          description: Whether this run was faster than O(most_prefill_tps) allows.
+          description: As for all runs together.
           type: bool
           returned: always
           sample: false
@@ -236,7 +243,7 @@ rates:
           returned: always
           sample: 120.7
         draft_acceptance:
-          description: As for a run.
+          description: The same of this turn.
           type: float
           returned: always
           sample: 0.71
@@ -244,7 +251,8 @@ rates:
           description: What of it came from the cache, or what was not measured and why.
           type: str
           returned: always
-          sample: 44,088 tokens, 43,524 of it came from the cache; first token after 0.31 s
+          sample: 44,088 tokens, 43,524 of it came from the cache; first token after 0.31 s, then 120.7 tokens/s
+            at 71 % of drafts accepted
     concurrent:
       description: Several streams at once, null in the quick form, where a run failed, and where the endpoint runs one
         sequence at a time.
@@ -282,7 +290,7 @@ rates:
           returned: always
           sample: 504
         draft_acceptance:
-          description: As for a run.
+          description: The same of these streams together.
           type: float
           returned: always
           sample: 0.71
@@ -290,7 +298,7 @@ rates:
           description: The rate in words, or what was not measured and why.
           type: str
           returned: always
-          sample: 79.9 tokens/s for each of 3 streams
+          sample: 79.9 tokens/s for each of 3 streams at 71 % of drafts accepted
 calibration:
   description: The calibration that was made first, null where O(chars_per_token) was given or none was made.
   returned: success, but for check mode
@@ -363,6 +371,7 @@ def main() -> None:
             "generate_tokens": {"type": "raw", "default": 512, "no_log": False},
             "runs": {"type": "raw", "default": 2},
             "most_prefill_tps": {"type": "float"},
+            "most_decode_tps": {"type": "float"},
         },
         mutually_exclusive=[("api_key", "api_key_file")],
         supports_check_mode=True,

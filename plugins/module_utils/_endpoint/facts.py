@@ -96,14 +96,6 @@ def in_flight(client: Client) -> int | None:
     return None
 
 
-def draft_acceptance(client: Client) -> float | None:
-    """The engine's own figure over its draft tokens, a part of 1; None where it has none."""
-    value = _get(client.get("/stats", timeout=min(client.timeout, QUICK_SECONDS)).json(), "draft_accept")
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
-        return float(value)
-    return None
-
-
 def wait_for_idle(client: Client, require_idle: bool, timeout: float) -> None:
     """Return when no other request is in flight. Raises Inconclusive after ``timeout`` seconds of traffic.
 

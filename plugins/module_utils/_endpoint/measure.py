@@ -18,8 +18,10 @@ AGREE_SECONDS = 0.5
 # pass, which then shows no more than that the order is right.
 _AGREE_DECODE_SECONDS = 0.2
 _SHORT_SECONDS = 1.0
-# What stands around a span is at most so many times as long: else a span of no length at all would be borne out.
-AGREE_TIMES = 9
+# What stands around a span is shorter than it: else the clock would bear out a time that is half of the true one.
+AGREE_TIMES = 0.9
+# A step may yield a few tokens or one, and a busy host may be late by a step; a longer gap is neither.
+_UNUSUAL = 3
 
 
 def median(values: t.Iterable[float | None]) -> float | None:
@@ -48,6 +50,13 @@ def most_at_once(intervals: t.Iterable[tuple[float, float]]) -> tuple[int, tuple
         if step > 0 and now > best:
             best, stretch = now, (at, edges[index + 1][0])
     return best, stretch
+
+
+def stalled(moments: t.Sequence[float]) -> float:
+    """The seconds that arrivals were held up: what each gap between them is longer than three times the usual one."""
+    gaps = [later - earlier for earlier, later in zip(moments, moments[1:])]
+    usual = median(gaps) or 0.0
+    return sum(max(0.0, gap - _UNUSUAL * usual) for gap in gaps)
 
 
 def agree(wall: float, server: float, seconds: float = AGREE_SECONDS) -> bool:

@@ -57,6 +57,7 @@ class Settings(t.NamedTuple):
     cards: str
     full: bool
     most_prefill_tps: float | None
+    most_decode_tps: float | None
     api: str
 
 
@@ -120,7 +121,8 @@ def read(params: t.Mapping[str, t.Any], key: str | None) -> Settings:
         chars_per_token=_ratio(params.get("chars_per_token")),
         cards=params.get("card_folder") or DRM,
         full=params.get("form") == "full",
-        most_prefill_tps=_rate(params.get("most_prefill_tps")),
+        most_prefill_tps=_rate(params.get("most_prefill_tps"), "most_prefill_tps"),
+        most_decode_tps=_rate(params.get("most_decode_tps"), "most_decode_tps"),
         api=params.get("api") or "completions",
     )
 
@@ -147,13 +149,12 @@ def _ratio(value: float | None) -> float | None:
     return value
 
 
-def _rate(value: float | None) -> float | None:
+def _rate(value: float | None, name: str) -> float | None:
     if value is None:
         return None
     if not (math.isfinite(value) and value > 0):
         raise RadianceError(
-            f"most_prefill_tps is {value!r}. State the fastest prefill that was measured, in tokens a second, or leave "
-            "it out.",
+            f"{name} is {value!r}. State the fastest rate that was measured, in tokens a second, or leave it out.",
             code="option_out_of_range",
         )
     return value

@@ -22,17 +22,22 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost im
     RATE_PROMPT_TOKENS,
     RATE_RUNS,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.counters import (
+    Counters,
+    growth,
+    read_counters,
+    total,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import (
     Facts,
     Inconclusive,
-    draft_acceptance,
     read_facts,
     refuse_key,
     wait_for_idle,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import median
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import Settings
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring import conclude, score
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring import Bounds, conclude, score
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.turns import (
     LATER_TOKENS,
     Sizes,
@@ -40,7 +45,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.turns i
     concurrent_decode,
     second_turn,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Watch, summarize
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Watch, ended_early, summarize
 
 
 def probe(settings: Settings) -> dict[str, t.Any]:
@@ -70,7 +75,7 @@ def probe(settings: Settings) -> dict[str, t.Any]:
         sizes = Sizes(prompt_tokens, int(prompt_tokens * ratio), generate_tokens)
         rates = _run(settings, facts, runs_wanted, sizes)
     except Inconclusive as reason:
-        rates = {**conclude([], runs_wanted, None), "says": reason.says}
+        rates = {**conclude([], runs_wanted), "says": reason.says}
     return {"rates": rates, "calibration": calibration.as_dict() if calibration else None}
 
 
@@ -78,11 +83,14 @@ def _run(settings: Settings, facts: Facts, runs_wanted: int, sizes: Sizes) -> di
     common = fields(facts.model, sizes.generate, ignore_eos=True, stream=True, stream_options={"include_usage": True})
     runs: list[dict[str, t.Any]] = []
     talks: list[Talk] = []
+    counts: list[Counters] = []
+    bounds = Bounds(settings.most_prefill_tps, settings.most_decode_tps, facts.speculative_tokens)
     # The first one pays for compiling and is not scored.
     for index in range(runs_wanted + 1):
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
         talks.append(Talk(corpus.marker(), corpus.fresh_seed()))
         prompt = corpus.cold_prompt(talks[-1].nonce, sizes.chars, talks[-1].seed)
+        before = read_counters(settings.client)
         with Watch(settings.client) as watch:
             said = ask(settings.client, json_body(common, prompt), settings.timeout)
         if said.failure is not None:
@@ -91,12 +99,16 @@ def _run(settings: Settings, facts: Facts, runs_wanted: int, sizes: Sizes) -> di
             if not index:
                 raise Inconclusive(f"warm-up: {said.failure.says}", said.failure.kind)
         if index:
-            acceptance, others = draft_acceptance(settings.client), summarize(watch.samples).in_flight
-            runs.append(score(said, sizes.tokens, others, acceptance, settings.most_prefill_tps))
+            counts.append(growth(before, read_counters(settings.client)))
+            others = summarize(watch.samples).in_flight
+            early = ended_early(watch.samples, said.heard.first_at, said.heard.last_at)
+            runs.append(score(said, sizes.tokens, others, counts[-1], bounds, early))
         if said.failure is not None:
             break
     turn = streams = None
     if settings.full and said.failure is None:
         turn = second_turn(settings, facts, sizes, talks[-1])
         streams = concurrent_decode(settings, facts, sizes, talks, median(run["decode_tps"] for run in runs))
-    return conclude(runs, runs_wanted, draft_acceptance(settings.client), turn, streams)
+    # Where others were served meanwhile, their drafts are among a run's.
+    own = [counted for counted, run in zip(counts, runs) if run["draft_acceptance"] is not None]
+    return conclude(runs, runs_wanted, total(own), turn, streams)

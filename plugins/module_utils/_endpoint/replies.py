@@ -131,6 +131,16 @@ class Heard:
         return self.generated_tokens * (until[1] - until[0]) / self._chars
 
     @property
+    def moments(self) -> list[float]:
+        """When pieces arrived, each moment once."""
+        return sorted({at for at, _chars in self._marks})
+
+    @property
+    def first_share(self) -> float:
+        """The part of the text that arrived in the first moment of it."""
+        return max((chars for at, chars in self._marks if at == self.first_at), default=0) / max(1, self._chars)
+
+    @property
     def timings(self) -> Timings:
         """The server's timings, every field None where there are none."""
         return read_timings(self._timings)

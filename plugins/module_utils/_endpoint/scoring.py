@@ -11,11 +11,13 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Said
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import LEAST_GENERATED
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.counters import UNCOUNTED, Counters
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import (
     agree,
     agree_on_decode,
     median,
     spread,
+    stalled,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
 
@@ -32,7 +34,7 @@ _PART = 0.05
 LEAST_WALL_SECONDS = 1.0
 _WHOLE = 0.95
 # Nothing that makes prefill faster (a larger slab, another release) has made it half faster again at once; a prompt
-# that a cache knew comes back more than ten times as fast.
+# that a cache knew comes back more than ten times as fast. Decode at the same depth is no other.
 _SUSPECT = 1.5
 
 
@@ -44,8 +46,22 @@ class Rate(t.NamedTuple):
     says: str | None
 
 
-def prefill_rate(heard: Heard, started: float) -> Rate:
-    """The prefill rate of one streamed reply that was asked for at ``started``. Pure."""
+class Bounds(t.NamedTuple):
+    """What a rate cannot pass, as far as it is known: the fastest arm, in tokens/s, and the drafts of a step."""
+
+    prefill_tps: float | None = None
+    decode_tps: float | None = None
+    depth: int | None = None
+
+
+UNBOUNDED = Bounds()
+
+
+def prefill_rate(heard: Heard, started: float, ended_early: float | None = None) -> Rate:
+    """The prefill rate of one streamed reply that was asked for at ``started``. Pure.
+
+    ``ended_early`` is when the engine was seen to have nothing in flight any more while tokens still arrived.
+    """
     tokens, cached, timings = heard.prompt_tokens, heard.cached_tokens, heard.timings
     if tokens is None or heard.first_at is None:
         return Rate(None, None, "the reply does not count its prompt" if tokens is None else "no token came")
@@ -59,7 +75,8 @@ def prefill_rate(heard: Heard, started: float) -> Rate:
     if timings.prefill_tps is None or timings.prompt_seconds is None:
         if _PART * wall < _AROUND_SECONDS + _AROUND_SECONDS_A_TOKEN * tokens:
             return Rate(None, None, f"no timings, and {wall:.2f} s is too short for the wall clock alone")
-        return Rate(tokens / wall, "wall_clock", None)
+        held = _held_back(heard, ended_early)
+        return Rate(None, None, held) if held else Rate(tokens / wall, "wall_clock", None)
     counted = timings.prompt_tokens
     if counted is not None and abs(counted - tokens) > 0.02 * tokens:
         return Rate(None, None, f"timings count {counted:,} prompt tokens and usage counts {tokens:,}")
@@ -70,8 +87,13 @@ def prefill_rate(heard: Heard, started: float) -> Rate:
     return Rate(timings.prefill_tps, "timings", None)
 
 
-def decode_rate(heard: Heard) -> Rate:
-    """The decode rate of one streamed reply, its first token apart. Pure."""
+def decode_rate(
+    heard: Heard, steps: int | None = None, depth: int | None = None, ended_early: float | None = None
+) -> Rate:
+    """The decode rate of one streamed reply, its first token apart. Pure.
+
+    ``steps`` is how many steps of decode the engine counted meanwhile, ``depth`` how many drafts one of them has.
+    """
     tokens = heard.generated_tokens
     if tokens is None or heard.first_at is None or heard.last_at is None:
         return Rate(None, None, "the reply does not count what it generated")
@@ -81,12 +103,16 @@ def decode_rate(heard: Heard) -> Rate:
         )
     if heard.pieces < LEAST_PIECES:
         return Rate(None, None, f"{tokens:,} tokens arrived in {heard.pieces:,} pieces, which shows no pace")
+    impossible = beyond_steps(tokens, steps, depth)
+    if impossible:
+        return Rate(None, None, impossible)
     wall = heard.last_at - heard.first_at
     server = heard.timings.decode_tps
     if server is None:
         if wall < LEAST_WALL_SECONDS:
             return Rate(None, None, f"no timings, and {wall:.2f} s is too short for the wall clock alone")
-        return Rate((tokens - 1) / wall, "wall_clock", None)
+        held = _held_back(heard, ended_early) or _uneven(heard, wall)
+        return Rate(None, None, held) if held else Rate((tokens - 1) / wall, "wall_clock", None)
     if not agree_on_decode(wall, (tokens - 1) / server):
         return Rate(
             None, None, f"timings say {server:,.1f} tokens/s of decode, the wall clock {(tokens - 1) / wall:,.1f}"
@@ -94,26 +120,66 @@ def decode_rate(heard: Heard) -> Rate:
     return Rate(server, "timings", None)
 
 
+def beyond_steps(tokens: int, steps: int | None, depth: int | None, streams: int = 1) -> str | None:
+    """Why so many generated tokens cannot be, by the engine's own count of its steps; None where they can. Pure.
+
+    A step yields a token of each stream, and as many more as it has drafts. The first token of each is prefill's, and
+    the counters may have been read within a step.
+    """
+    if not steps or depth is None:
+        return None
+    most = (steps + 1) * streams * (1 + depth) + streams
+    if tokens <= most:
+        return None
+    return (
+        f"suspect: {tokens:,} generated tokens by usage, where {steps:,} steps of decode by the engine's own count "
+        f"yield at most {most:,} at a depth of {depth:,}"
+    )
+
+
+def _held_back(heard: Heard, ended_early: float | None) -> str | None:
+    """Why the times at which tokens arrived are not those at which they were made."""
+    if ended_early is None or heard.last_at is None:
+        return None
+    return (
+        f"no timings, and the engine had ended {heard.last_at - ended_early:.2f} s before its last token arrived: "
+        "something between holds tokens back"
+    )
+
+
+def _uneven(heard: Heard, wall: float) -> str | None:
+    """Why the wall clock alone tells no pace: what is between them and the engine let tokens go in bursts."""
+    if heard.first_share > _PART:
+        return f"no timings, and {100 * heard.first_share:.0f} % of the text arrived in its first moment"
+    lost = stalled(heard.moments)
+    if lost > _PART * wall:
+        return f"no timings, and for {lost:.2f} of {wall:.2f} s nothing arrived that should have"
+    return None
+
+
 def score(
     said: Said,
     asked_tokens: int,
     in_flight: int | None,
-    draft_acceptance: float | None = None,
-    most_prefill_tps: float | None = None,
+    counted: Counters = UNCOUNTED,
+    bounds: Bounds = UNBOUNDED,
+    ended_early: float | None = None,
 ) -> dict[str, t.Any]:
-    """One run as the module returns it; ``says`` is null where all of it was measured. Pure."""
+    """One run as the module returns it; ``says`` is null where all of it was measured. Pure.
+
+    ``counted`` is what the engine counted from just before the run to its end.
+    """
     heard = said.heard
     whole = spoilt(said, asked_tokens, in_flight)
-    prefill = Rate(None, None, whole) if whole else prefill_rate(heard, said.started)
-    decode = Rate(None, None, whole) if whole else decode_rate(heard)
+    prefill = Rate(None, None, whole) if whole else prefill_rate(heard, said.started, ended_early)
+    decode = Rate(None, None, whole) if whole else decode_rate(heard, counted.steps, bounds.depth, ended_early)
     notes = list(dict.fromkeys(rate.says for rate in (prefill, decode) if rate.says))
     fastest = prefill.tps or (None if whole else _apparent(heard, said.started))
-    suspect = fastest is not None and most_prefill_tps is not None and fastest > _SUSPECT * most_prefill_tps
-    if suspect:
-        notes.append(
-            f"suspect: {fastest:,.0f} tokens/s of prefill, where the fastest arm has {most_prefill_tps:,.0f}; a cache "
-            "that does not show itself looks like this"
-        )
+    beyond = [
+        _beyond("prefill", fastest, bounds.prefill_tps, "a cache that does not show itself looks like this"),
+        _beyond("decode", decode.tps, bounds.decode_tps, "another speculation depth than the arm's may look like this"),
+    ]
+    notes += [note for note in beyond if note]
     return {
         "prompt_tokens": heard.prompt_tokens,
         "generated_tokens": heard.generated_tokens,
@@ -121,11 +187,19 @@ def score(
         "ttft_seconds": first_token_seconds(said),
         "prefill_tps": rounded(prefill.tps),
         "decode_tps": rounded(decode.tps),
-        "draft_acceptance": draft_acceptance,
+        # Others' drafts would be among them.
+        "draft_acceptance": None if whole else counted.acceptance,
         "method": _method([prefill.method, decode.method]),
-        "suspect": suspect,
+        "suspect": any("suspect: " in note for note in notes),
         "says": "; ".join(notes) or None,
     }
+
+
+def _beyond(name: str, tps: float | None, most: float | None, looks_like: str) -> str | None:
+    """Why a rate is too good to be passed, None where it is not or nothing is known that it could pass."""
+    if tps is None or most is None or tps <= _SUSPECT * most:
+        return None
+    return f"suspect: {tps:,.0f} tokens/s of {name}, where the fastest arm has {most:,.0f}; {looks_like}"
 
 
 def _apparent(heard: Heard, started: float) -> float | None:
@@ -157,14 +231,14 @@ def first_token_seconds(said: Said) -> float | None:
 def conclude(
     runs: t.Sequence[t.Mapping[str, t.Any]],
     wanted: int,
-    draft_acceptance: float | None,
+    counted: Counters = UNCOUNTED,
     second_turn: t.Mapping[str, t.Any] | None = None,
     concurrent: t.Mapping[str, t.Any] | None = None,
 ) -> dict[str, t.Any]:
     """The medians and the verdict over the scored runs, and over the full form's further parts. Pure.
 
     Passed means measured: every wanted run gave both rates, and neither is suspect. Nothing that a rate can be makes a
-    verdict of failed.
+    verdict of failed. ``counted`` is what the engine counted over all scored runs.
     """
     notes = [f"run {index}: {run['says']}" for index, run in enumerate(runs) if run["says"]]
     if len(runs) < wanted:
@@ -173,9 +247,13 @@ def conclude(
     tokens = _count(median(r["prompt_tokens"] for r in runs))
     generated = _count(median(r["generated_tokens"] for r in runs))
     spreads = [spread(run[rate] for run in runs) for rate in ("prefill_tps", "decode_tps")]
+    acceptance = counted.acceptance
+    drafts = "" if acceptance is None else f" at {accepted(acceptance)}"
     parts = [
         f"prefill {prefill:,.0f} tokens/s over {tokens:,} tokens" if prefill and tokens else "prefill not measured",
-        f"decode {decode:,.1f} tokens/s over {generated:,} tokens" if decode and generated else "decode not measured",
+        f"decode {decode:,.1f} tokens/s over {generated:,} tokens{drafts}"
+        if decode and generated
+        else "decode not measured",
         f"median of {len(runs):,} runs",
     ]
     if None not in spreads:
@@ -193,7 +271,7 @@ def conclude(
         "generated_tokens": generated,
         "cached_tokens": max((r["cached_tokens"] for r in runs if r["cached_tokens"] is not None), default=None),
         "concurrent_decode_tps": None if concurrent is None else concurrent["decode_tps"],
-        "draft_acceptance": draft_acceptance,
+        "draft_acceptance": acceptance,
         "method": _method([r["method"] for r in runs]),
         "suspect": any(run["suspect"] for run in runs),
         "verdict": "inconclusive" if notes or not runs else "passed",
@@ -207,6 +285,11 @@ def conclude(
 def _method(methods: t.Sequence[str | None]) -> str | None:
     found = {method for method in methods if method is not None}
     return None if not found else found.pop() if len(found) == 1 else "mixed"
+
+
+def accepted(acceptance: float) -> str:
+    """The words of a draft acceptance, for beside a decode rate."""
+    return f"{100 * acceptance:.0f} % of drafts accepted"
 
 
 def rounded(value: float | None) -> float | None:

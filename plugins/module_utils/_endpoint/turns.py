@@ -16,10 +16,15 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Said, ask, fields
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import json_body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import LEAST_GENERATED, MOST_STREAMS
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.counters import (
+    UNCOUNTED,
+    Counters,
+    growth,
+    read_counters,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import (
     Facts,
     Inconclusive,
-    draft_acceptance,
     wait_for_idle,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import median
@@ -27,12 +32,14 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring import (
     LEAST_PIECES,
+    accepted,
+    beyond_steps,
     decode_rate,
     first_token_seconds,
     rounded,
     spoilt,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Watch, summarize
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Watch, ended_early, summarize
 
 # They generate for about so long, unless the answer of a run takes longer; half of it is the least that tells a rate.
 _SECONDS = 2.0
@@ -65,14 +72,24 @@ def second_turn(settings: Settings, facts: Facts, sizes: Sizes, talk: Talk) -> d
     try:
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
     except Inconclusive as reason:
-        return judge_turn(None, sizes.tokens, None, None, reason.says)
+        return judge_turn(None, sizes.tokens, None, whole=reason.says)
+    before = read_counters(settings.client)
     with Watch(settings.client) as watch:
         said = _ask(settings, facts, sizes, talk)
-    return judge_turn(said, sizes.tokens, summarize(watch.samples).in_flight, draft_acceptance(settings.client))
+    counted = growth(before, read_counters(settings.client))
+    early = ended_early(watch.samples, said.heard.first_at, said.heard.last_at)
+    in_flight = summarize(watch.samples).in_flight
+    return judge_turn(said, sizes.tokens, in_flight, counted, facts.speculative_tokens, early)
 
 
 def judge_turn(
-    said: Said | None, tokens: int, in_flight: int | None, acceptance: float | None, whole: str | None = None
+    said: Said | None,
+    tokens: int,
+    in_flight: int | None,
+    counted: Counters = UNCOUNTED,
+    depth: int | None = None,
+    early: float | None = None,
+    whole: str | None = None,
 ) -> dict[str, t.Any]:
     """``{measured, prompt_tokens, cached_tokens, effective, ttft_seconds, decode_tps, draft_acceptance, says}``. Pure.
 
@@ -82,7 +99,8 @@ def judge_turn(
     heard = Heard() if said is None else said.heard
     if said is not None:
         whole = spoilt(said, tokens, in_flight)
-    decode = None if whole else decode_rate(heard)
+    decode = None if whole else decode_rate(heard, counted.steps, depth, early)
+    acceptance = None if whole else counted.acceptance
     cached, first = heard.cached_tokens, None if said is None else first_token_seconds(said)
     measured = decode is not None and decode.tps is not None and cached is not None
     if whole or decode is None:
@@ -93,7 +111,9 @@ def judge_turn(
         says = decode.says or ""
     else:
         known = "none of it: the prefix cache had no effect" if not cached else f"{cached:,} of it came from the cache"
-        says = f"{heard.prompt_tokens or 0:,} tokens, {known}; first token after {first:.2f} s"
+        drafts = "" if acceptance is None else f" at {accepted(acceptance)}"
+        says = f"{heard.prompt_tokens or 0:,} tokens, {known}; first token after {first:.2f} s, then {decode.tps:,.1f}"
+        says += f" tokens/s{drafts}"
     return {
         "measured": measured,
         "prompt_tokens": heard.prompt_tokens,
@@ -117,11 +137,11 @@ def concurrent_decode(
     if streams == 1:
         return None
     if streams == 0:
-        return _unmeasured(0, "the endpoint does not say how many sequences it runs", None)
+        return _unmeasured(0, "the endpoint does not say how many sequences it runs")
     try:
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
     except Inconclusive as reason:
-        return _unmeasured(streams, reason.says, None)
+        return _unmeasured(streams, reason.says)
     longer = max(sizes.generate, min(int(_SECONDS * (decode_tps or 0.0)), _MOST_GENERATED))
     room = longer if facts.max_model_len is None else facts.max_model_len - sizes.tokens - LATER_TOKENS
     sizes = sizes._replace(generate=min(longer, room))
@@ -131,19 +151,25 @@ def concurrent_decode(
         said[index] = _ask(settings, facts, sizes, talks[index % len(talks)])
 
     threads = [threading.Thread(target=one, args=(index,), daemon=True) for index in range(streams)]
+    before = read_counters(settings.client)
     with Watch(settings.client) as watch:
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
     answered = [one_said for one_said in said if one_said is not None]
-    return judge_streams(
-        answered, streams, sizes.tokens, summarize(watch.samples).in_flight, draft_acceptance(settings.client)
-    )
+    counted = growth(before, read_counters(settings.client))
+    in_flight = summarize(watch.samples).in_flight
+    return judge_streams(answered, streams, sizes.tokens, in_flight, counted, facts.speculative_tokens)
 
 
 def judge_streams(
-    said: t.Sequence[Said], streams: int, tokens: int, in_flight: int | None, acceptance: float | None
+    said: t.Sequence[Said],
+    streams: int,
+    tokens: int,
+    in_flight: int | None,
+    counted: Counters = UNCOUNTED,
+    depth: int | None = None,
 ) -> dict[str, t.Any]:
     """``{measured, streams, decode_tps, least_tps, most_tps, tokens, draft_acceptance, says}``. Pure.
 
@@ -152,8 +178,12 @@ def judge_streams(
     whole = next((why for why in (spoilt(one, tokens, in_flight, streams) for one in said) if why), None)
     if whole is None and len(said) < streams:
         whole = f"{streams - len(said):,} of {streams:,} requests could not be made"
-    if whole is None:
-        whole = next((why for why in map(_contradicts, said) if why), None)
+    if whole is not None:
+        return _unmeasured(streams, whole)
+    acceptance = counted.acceptance
+    whole = next((why for why in map(_contradicts, said) if why), None)
+    made = sum(one.heard.generated_tokens or 0 for one in said)
+    whole = whole or beyond_steps(made, counted.steps, depth, streams)
     if whole is not None:
         return _unmeasured(streams, whole, acceptance)
     start = max(one.heard.first_at or 0.0 for one in said)
@@ -181,7 +211,8 @@ def judge_streams(
         "most_tps": rounded(max(rates)),
         "tokens": least,
         "draft_acceptance": acceptance,
-        "says": f"{middle:,.1f} tokens/s for each of {streams:,} streams",
+        "says": f"{middle:,.1f} tokens/s for each of {streams:,} streams"
+        + ("" if acceptance is None else f" at {accepted(acceptance)}"),
     }
 
 
@@ -200,7 +231,7 @@ def _contradicts(said: Said) -> str | None:
     return None
 
 
-def _unmeasured(streams: int, says: str, acceptance: float | None) -> dict[str, t.Any]:
+def _unmeasured(streams: int, says: str, acceptance: float | None = None) -> dict[str, t.Any]:
     return {
         "measured": False,
         "streams": streams,

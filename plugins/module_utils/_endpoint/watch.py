@@ -94,6 +94,17 @@ def summarize(samples: t.Sequence[Sample], stretch: tuple[float, float] | None =
     )
 
 
+def ended_early(samples: t.Sequence[Sample], first: float | None, last: float | None) -> float | None:
+    """The first moment between two arrivals at which the engine already had nothing in flight; None where it had. Pure.
+
+    What arrives after it was held back on its way, so that the times of arrival are not the engine's.
+    """
+    if first is None or last is None:
+        return None
+    over = (s.asked_at for s in samples if s.in_flight == 0 and first < s.asked_at and s.at < last)
+    return min(over, default=None)
+
+
 class Watch:
     """Samples /stats for the length of a ``with`` block; ``samples`` is complete after it."""
 

@@ -49,6 +49,8 @@ class Small:
         self.in_flight = 0
         self.others = 0
         self.stats: dict[str, t.Any] = {}
+        # Since its start: half of all drafts were accepted in an answer, and far fewer before.
+        self.counters = {"draft_tokens": 1_000_000, "draft_accepted": 100_000, "engine_steps_decode": 500_000}
         self.refuses = True
         # Each may be replaced: what a prompt counts, what the answer says, what usage and timings say.
         self.count: t.Callable[[str], int] = count
@@ -76,6 +78,7 @@ class Small:
             "/v1/models": self._guard(lambda call: call.reply({"data": [{"id": "small"}]})),
             "/load": self._guard(lambda call: call.reply({"running": self.in_flight + self.others, "waiting": 0})),
             "/stats": self._guard(self._stats),
+            "/metrics": self._guard(self._metrics),
             "/server_info": self._guard(self._info),
             "/v1/completions": self._guard(self._complete),
             "/v1/chat/completions": self._guard(self._chat),
@@ -94,6 +97,10 @@ class Small:
 
     def _stats(self, call: Call) -> None:
         call.reply({"running": self.in_flight + self.others, "waiting": 0, "draft_accept": 0.5, **self.stats})
+
+    def _metrics(self, call: Call) -> None:
+        rows = "".join(f'radiance:{name}_total{{engine="0"}} {value}\n' for name, value in self.counters.items())
+        call.reply(rows.encode())
 
     def _info(self, call: Call) -> None:
         call.reply(
@@ -156,6 +163,13 @@ class Small:
             call.event({"choices": [{"text": " and so on"}]}, after=(made - 1) / self.decode_tps / self.pieces)
         prefill, decode = first - begun, time.monotonic() - first
         self.took.append((prefill, decode))
+        with self._lock:
+            for name, count in (
+                ("draft_tokens", made),
+                ("draft_accepted", made // 2),
+                ("engine_steps_decode", made // 2),
+            ):
+                self.counters[name] += count
         call.event({"choices": [{"text": "", "finish_reason": "length"}]})
         call.event({"choices": [], "usage": usage, "timings": self.timings(tokens, made, prefill, decode)})
         call.event("[DONE]")

@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rates and verdicts from literal times and counts."""
+"""Rates and their verdict from literal times and counts."""
 
 from __future__ import annotations
 
@@ -8,51 +8,17 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Failure, Said
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.boundary import (
-    plan_boundary,
-    size_boundary,
-)
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.corpus import Words
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import Facts
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.judging import (
-    Look,
-    Plan,
-    conclude,
-    findings_of,
-    judge_reply,
-)
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.counters import Counters, total
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring import Bounds, decode_rate, score
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring import conclude as conclude_rates
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring import score
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.turns import judge_streams, judge_turn
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import read_sample, summarize
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpoint.heard_replies import said
 from hypothesis import given
 from hypothesis import strategies as st
 
-HEAD, MIDDLE, END = "AAAA-BBBB-CCCC", "GGGG-HHHH-JJJJ", "KKKK-LLLL-MMMM"
-OWN, OTHER = f"{HEAD}, {MIDDLE}, {END}", "DDDD-EEEE-FFFF"
-PLAN = Plan(sequences=3, window=200_000, generate_tokens=600, prompt_tokens=198_800, chars=549_000)
-
-
-def said(
-    *,
-    first: float = 110.0,
-    last: float = 114.0,
-    tokens: t.Any = 40_000,
-    made: t.Any = 401,
-    cached: t.Any = 0,
-    timings: t.Any = None,
-    text: str = "x",
-    failure: Failure | None = None,
-) -> Said:
-    """An answer to a request that began at 100.0, in forty pieces."""
-    heard = Heard()
-    for piece in range(40):
-        heard.take({"choices": [{"text": text if piece == 0 else " and"}]}, first + (last - first) * piece / 39)
-    usage = {"prompt_tokens": tokens, "completion_tokens": made, "prompt_tokens_details": {"cached_tokens": cached}}
-    heard.take({"choices": [], "usage": usage, "timings": timings}, last)
-    return Said(200, heard, failure, 100.0)
+ARM = Bounds(prefill_tps=4379.0)
+DRAFTS = Counters(drafted=1000, accepted=700, steps=500)
 
 
 def test_wall_clock_rates() -> None:
@@ -92,7 +58,7 @@ def test_traffic_spoils_both_rates() -> None:
 
 def test_medians_and_a_warm_run() -> None:
     runs = [score(said(first=last - 4.0, last=last), 40_000, 1) for last in (114.0, 112.0, 124.0)]
-    rates = conclude_rates(runs, 3, 0.7)
+    rates = conclude_rates(runs, 3)
     assert (rates["prefill_tps"], rates["decode_tps"], rates["verdict"]) == (4000.0, 100.0, "passed")
     assert (
         rates["says"]
@@ -100,21 +66,29 @@ def test_medians_and_a_warm_run() -> None:
         "spread 75.0 % and 0.0 %"
     )
     assert (rates["prefill_spread"], rates["decode_spread"]) == (0.75, 0.0)
-    warm = conclude_rates([*runs[:2], score(said(cached=10), 40_000, 1)], 3, None)
+    warm = conclude_rates([*runs[:2], score(said(cached=10), 40_000, 1)], 3)
     assert (warm["prefill_tps"], warm["cached_tokens"], warm["verdict"]) == (4500.0, 10, "inconclusive")
 
 
 def test_a_rate_beyond_all_arms_is_suspect_and_no_pass() -> None:
-    miracle = score(said(first=100.66, last=104.66), 40_000, 1, None, 4379.0)
+    miracle = score(said(first=100.66, last=104.66), 40_000, 1, bounds=ARM)
     assert (miracle["suspect"], miracle["prefill_tps"]) == (True, None)
     told = {"prompt_n": 40_000, "prompt_ms": 600.0}
-    assert score(said(first=100.66, last=104.66, timings=told), 40_000, 1, None, 4379.0)["suspect"] is True
-    assert score(said(first=100.66, last=104.66, cached=39_936), 40_000, 1, None, 4379.0)["suspect"] is False
-    rates = conclude_rates([miracle], 1, None)
+    assert score(said(first=100.66, last=104.66, timings=told), 40_000, 1, bounds=ARM)["suspect"] is True
+    assert score(said(first=100.66, last=104.66, cached=39_936), 40_000, 1, bounds=ARM)["suspect"] is False
+    rates = conclude_rates([miracle], 1)
     assert (rates["verdict"], rates["suspect"]) == ("inconclusive", True)
     assert "suspect: 60,606 tokens/s of prefill, where the fastest arm has 4,379" in rates["says"]
-    fast = score(said(first=106.2, last=110.2), 40_000, 1, None, 4379.0)
-    assert (fast["suspect"], conclude_rates([fast], 1, None)["verdict"]) == (False, "passed")
+    quick = score(said(), 40_000, 1, bounds=Bounds(decode_tps=66.0))
+    assert (quick["suspect"], quick["decode_tps"], conclude_rates([quick], 1)["verdict"]) == (
+        True,
+        100.0,
+        "inconclusive",
+    )
+    assert "suspect: 100 tokens/s of decode, where the fastest arm has 66" in str(quick["says"])
+    assert score(said(), 40_000, 1, bounds=Bounds(decode_tps=67.0))["suspect"] is False
+    fast = score(said(first=106.2, last=110.2), 40_000, 1, bounds=ARM)
+    assert (fast["suspect"], conclude_rates([fast], 1)["verdict"]) == (False, "passed")
     assert score(said(first=100.66, last=104.66), 40_000, 1)["suspect"] is False
 
 
@@ -128,11 +102,73 @@ def test_the_wall_clock_alone_takes_a_time_beside_which_parsing_is_nothing(
     assert score(said(first=100 + seconds, last=110.0, tokens=tokens), tokens, 1)["prefill_tps"] == rate
 
 
+def test_more_tokens_than_the_engines_own_steps_can_yield_are_no_rate() -> None:
+    # 401 tokens, the first of prefill: 134 steps of at most three each, and one that was read within.
+    depth = Bounds(depth=2)
+    assert score(said(), 40_000, 1, Counters(266, 133, 133), depth)["decode_tps"] == 100.0
+    run = score(said(), 40_000, 1, Counters(264, 132, 132), depth)
+    assert (run["decode_tps"], run["suspect"], run["prefill_tps"]) == (None, True, 4000.0)
+    assert run["says"] == (
+        "suspect: 401 generated tokens by usage, where 132 steps of decode by the engine's own count yield at most 400 "
+        "at a depth of 2"
+    )
+    # An engine that does not count its steps, or not like this, says nothing.
+    assert score(said(), 40_000, 1, Counters(264, 132, 0), depth)["decode_tps"] == 100.0
+    assert score(said(), 40_000, 1, Counters(264, 132, 132))["decode_tps"] == 100.0
+    streams = judge_streams([said(), said()], 2, 40_000, 2, Counters(264, 132, 133), 2)
+    assert (streams["measured"], streams["draft_acceptance"]) == (True, 0.5)
+    streams = judge_streams([said(), said()], 2, 40_000, 2, Counters(264, 132, 65), 1)
+    assert (streams["measured"], streams["says"][:9]) == (False, "suspect: ")
+
+
+def test_the_acceptance_is_that_of_the_runs_themselves() -> None:
+    runs = [score(said(), 40_000, 1, counted) for counted in (Counters(200, 150, 100), Counters(200, 100, 100))]
+    assert [run["draft_acceptance"] for run in runs] == [0.75, 0.5]
+    found = conclude_rates(runs, 2, total([Counters(200, 150, 100), Counters(200, 100, 100)]))
+    assert found["draft_acceptance"] == 0.625
+    assert "decode 100.0 tokens/s over 401 tokens at 62 % of drafts accepted" in found["says"]
+    # Others' drafts are among the counters, and what failed has no rate to stand beside.
+    assert score(said(), 40_000, 2, Counters(200, 150, 100))["draft_acceptance"] is None
+    assert conclude_rates(runs, 2)["draft_acceptance"] is None
+
+
+def test_without_timings_tokens_that_were_held_back_have_no_rate() -> None:
+    run = score(said(), 40_000, 1, ended_early=113.0)
+    assert (run["prefill_tps"], run["decode_tps"]) == (None, None)
+    assert run["says"] == (
+        "no timings, and the engine had ended 1.00 s before its last token arrived: something between holds tokens back"
+    )
+    timings = {"prompt_n": 40_000, "prompt_ms": 9990, "predicted_per_second": 100.0}
+    assert score(said(timings=timings), 40_000, 1, ended_early=113.0)["decode_tps"] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("pieces", "says"),
+    [
+        # A tenth of the text at once, then one piece every tenth of a second.
+        ([(110.0, 10)] + [(110.0 + n / 10, 1) for n in range(1, 41)], "20 % of the text arrived in its first moment"),
+        # Half a second of nothing in the middle.
+        ([(110.0 + n / 10 + (0.5 if n > 20 else 0.0), 1) for n in range(41)], "for 0.30 of 4.50 s nothing arrived"),
+        ([(110.0 + n / 10 + (0.3 if n > 20 else 0.0), 1) for n in range(41)], None),
+    ],
+)
+def test_without_timings_tokens_that_came_in_bursts_have_no_decode_rate(
+    pieces: list[tuple[float, int]], says: str | None
+) -> None:
+    heard = Heard()
+    for at, words in pieces:
+        heard.take({"choices": [{"text": " and" * words}]}, at)
+    heard.take({"choices": [], "usage": {"prompt_tokens": 40_000, "completion_tokens": 401}}, 115.0)
+    rate = decode_rate(heard)
+    assert (rate.tps is None) is (says is not None)
+    assert says is None or says in str(rate.says)
+
+
 # The full form
 
 
 def test_a_second_turn() -> None:
-    turn = judge_turn(said(first=100.31, last=104.31, tokens=40_500, cached=39_936), 40_000, 1, 0.7)
+    turn = judge_turn(said(first=100.31, last=104.31, tokens=40_500, cached=39_936), 40_000, 1, DRAFTS)
     assert (turn["measured"], turn["cached_tokens"], turn["effective"], turn["ttft_seconds"]) == (
         True,
         39_936,
@@ -140,13 +176,16 @@ def test_a_second_turn() -> None:
         0.31,
     )
     assert (turn["decode_tps"], turn["draft_acceptance"]) == (100.0, 0.7)
-    assert turn["says"] == "40,500 tokens, 39,936 of it came from the cache; first token after 0.31 s"
+    assert turn["says"] == (
+        "40,500 tokens, 39,936 of it came from the cache; first token after 0.31 s, then 100.0 tokens/s at 70 % of "
+        "drafts accepted"
+    )
 
 
 def test_a_cache_that_is_switched_off_without_a_word_is_a_finding_of_its_own() -> None:
-    turn = judge_turn(said(cached=0), 40_000, 1, None)
+    turn = judge_turn(said(cached=0), 40_000, 1)
     assert (turn["measured"], turn["effective"]) == (True, False)
-    rates = conclude_rates([score(said(), 40_000, 1)], 1, None, turn)
+    rates = conclude_rates([score(said(), 40_000, 1)], 1, second_turn=turn)
     assert rates["verdict"] == "passed"
     assert "second turn: 40,000 tokens, none of it: the prefix cache had no effect" in rates["says"]
 
@@ -161,9 +200,9 @@ def test_a_cache_that_is_switched_off_without_a_word_is_a_finding_of_its_own() -
     ],
 )
 def test_a_second_turn_that_was_not_measured_is_no_pass(one: Said, in_flight: int, says: str) -> None:
-    turn = judge_turn(one, 40_000, in_flight, None)
+    turn = judge_turn(one, 40_000, in_flight)
     assert turn["measured"] is False
-    rates = conclude_rates([score(said(), 40_000, 1)], 1, None, turn)
+    rates = conclude_rates([score(said(), 40_000, 1)], 1, second_turn=turn)
     assert rates["verdict"] == "inconclusive"
     assert says in rates["says"]
 
@@ -171,11 +210,11 @@ def test_a_second_turn_that_was_not_measured_is_no_pass(one: Said, in_flight: in
 def test_streams_count_only_while_all_of_them_decode() -> None:
     # 401 tokens in 4 s each, the last one a second later: three seconds in common.
     streams = [said(first=first, last=first + 4.0) for first in (110.0, 110.5, 111.0)]
-    found = judge_streams(streams, 3, 40_000, 3, 0.7)
+    found = judge_streams(streams, 3, 40_000, 3, DRAFTS)
     assert (found["measured"], found["streams"], found["draft_acceptance"]) == (True, 3, 0.7)
     assert found["decode_tps"] == pytest.approx(100, rel=0.03)
     assert found["tokens"] == pytest.approx(300, rel=0.03)
-    rates = conclude_rates([score(said(), 40_000, 1)], 1, None, None, found)
+    rates = conclude_rates([score(said(), 40_000, 1)], 1, concurrent=found)
     assert (rates["verdict"], rates["concurrent_decode_tps"]) == ("passed", found["decode_tps"])
 
 
@@ -188,7 +227,7 @@ def test_a_stream_that_was_held_up_while_others_were_prefilled_does_not_count_th
         held.take({"choices": [{"text": "12 tokens "}]}, 110.0 + 0.12 * piece)
     held.take({"choices": [], "usage": {"prompt_tokens": 40_000, "completion_tokens": 600}}, 115.0)
     streams = [Said(200, held, None, 99.0), said(first=110.0, last=114.0)]
-    assert judge_streams(streams, 2, 40_000, 2, None)["decode_tps"] == pytest.approx(100, rel=0.03)
+    assert judge_streams(streams, 2, 40_000, 2)["decode_tps"] == pytest.approx(100, rel=0.03)
 
 
 def test_streams_that_were_held_up_for_a_moment_show_no_pace() -> None:
@@ -196,7 +235,7 @@ def test_streams_that_were_held_up_for_a_moment_show_no_pace() -> None:
     for piece in range(40):
         held.take({"choices": [{"text": " and"}]}, 110.0 + piece / 10 + (0.4 if piece > 30 else 0.0))
     held.take({"choices": [], "usage": {"prompt_tokens": 40_000, "completion_tokens": 400}}, 115.0)
-    found = judge_streams([Said(200, held, None, 100.0)] * 2, 2, 40_000, 2, None)
+    found = judge_streams([Said(200, held, None, 100.0)] * 2, 2, 40_000, 2)
     assert (found["measured"], found["decode_tps"]) == (False, None)
     assert "their pace was uneven" in found["says"]
 
@@ -214,15 +253,15 @@ def test_streams_that_were_held_up_for_a_moment_show_no_pace() -> None:
     ],
 )
 def test_streams_that_were_not_measured(streams: list[Said], in_flight: int, says: str) -> None:
-    found = judge_streams(streams, 2, 40_000, in_flight, None)
+    found = judge_streams(streams, 2, 40_000, in_flight)
     assert (found["measured"], found["decode_tps"]) == (False, None)
     assert says in found["says"]
-    assert conclude_rates([score(said(), 40_000, 1)], 1, None, None, found)["verdict"] == "inconclusive"
+    assert conclude_rates([score(said(), 40_000, 1)], 1, concurrent=found)["verdict"] == "inconclusive"
 
 
 def test_too_few_runs_are_inconclusive() -> None:
-    assert conclude_rates([], 2, None)["verdict"] == "inconclusive"
-    assert conclude_rates([score(said(), 40_000, 1)], 2, None)["verdict"] == "inconclusive"
+    assert conclude_rates([], 2)["verdict"] == "inconclusive"
+    assert conclude_rates([score(said(), 40_000, 1)], 2)["verdict"] == "inconclusive"
 
 
 @given(
@@ -242,7 +281,7 @@ def test_nothing_passes_that_was_not_measured(
     run = score(
         said(first=first, last=first + length, tokens=tokens, made=made, cached=cached, timings=timings), 40_000, 1
     )
-    rates = conclude_rates([run], 1, None)
+    rates = conclude_rates([run], 1)
     if rates["verdict"] == "passed":
         assert (run["cached_tokens"], run["says"]) == (0, None)
         assert made is not None
@@ -254,137 +293,3 @@ def test_nothing_passes_that_was_not_measured(
     else:
         assert run["says"]
     assert (run["prefill_tps"] is None) <= (rates["verdict"] == "inconclusive")
-
-
-# Boundary
-
-
-@pytest.mark.parametrize(
-    ("chunk", "depth", "stated", "generate"),
-    [
-        (2048, 2, None, 600),
-        (8192, 2, None, 600),
-        (512, 2, None, 2400),
-        (None, None, None, 600),
-        (2048, 0, None, 200),
-        (2048, 2, 64, 64),
-    ],
-)
-def test_what_a_boundary_generates(chunk: int | None, depth: int | None, stated: int | None, generate: int) -> None:
-    settings = read({"endpoint": "http://127.0.0.1:1", "model": None, "timeout": 1, "generate_tokens": stated}, None)
-    assert plan_boundary(Facts("m", 200_000, 3, chunk, depth), settings) == (3, 200_000, generate)
-
-
-@pytest.mark.parametrize(
-    ("method", "tokens"), [("refusal", 198_793), ("tokenize", 198_395), ("usage", 195_404), (None, 197_398)]
-)
-def test_the_reserve_is_as_large_as_the_ratio_may_be_off(method: str | None, tokens: int) -> None:
-    plan = size_boundary(3, 200_000, 600, 2.5, method)
-    assert (plan.prompt_tokens, plan.chars) == (tokens, int(tokens * 2.5))
-
-
-def look(one: Said) -> Look:
-    return judge_reply(one, Words(HEAD, MIDDLE, END), [OTHER], PLAN)
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens", "marker"),
-    [
-        (OWN, 198_795, "found"),
-        (f"It is {OWN}.", 193_000, "found"),
-        (OWN, 192_000, "truncated"),
-        ("nothing", 4096, "truncated"),
-        ("nothing", 198_795, "lost"),
-        (OWN.lower(), 198_795, "lost"),
-        (OTHER, 198_795, "foreign"),
-        (f"{OWN} {OTHER}", 198_795, "foreign"),
-        (OTHER, 4096, "foreign"),
-        (OWN, None, "found"),
-    ],
-)
-def test_a_marker(text: str, tokens: int | None, marker: str) -> None:
-    assert look(said(text=text, tokens=tokens)).marker == marker
-
-
-def test_a_foreign_marker_counts_in_a_failed_request_too() -> None:
-    assert look(said(text=OTHER, failure=Failure("cut", "the stream ended"))).marker == "foreign"
-
-
-def verdict(*answers: Said, samples: t.Sequence[t.Mapping[str, t.Any]] = ()) -> dict[str, t.Any]:
-    taken = [read_sample(sample, 110.0 + n, 110.1 + n) for n, sample in enumerate(samples)]
-    looks = [look(answer) for answer in answers]
-    return conclude(PLAN, looks, answers, taken, findings_of(PLAN, looks, answers, taken))
-
-
-def answer(first: float, last: float, **more: t.Any) -> Said:
-    return said(**{"first": first, "last": last, "text": OWN, "tokens": 198_795, "made": 600, **more})
-
-
-def test_three_of_three_together() -> None:
-    found = verdict(answer(160, 300), answer(220, 301), answer(290, 303))
-    assert (found["retrieved"], found["overlap"], found["verdict"]) == (3, 3, "passed")
-    assert found["says"] == (
-        "3 of 3 markers came back and 3 sequences of about 198,800 tokens held the pool at the same time"
-    )
-
-
-def test_the_first_ends_before_the_last_begins() -> None:
-    found = verdict(answer(160, 280), answer(220, 301), answer(290, 303))
-    assert (found["overlap"], found["verdict"]) == (2, "inconclusive")
-    assert "more than 600 generate_tokens would keep them together" in found["says"]
-
-
-def test_one_whose_tokens_came_in_one_moment_held_the_pool_alone() -> None:
-    assert verdict(answer(160, 160), answer(220, 220), answer(290, 290))["overlap"] == 1
-
-
-def test_a_sequence_that_stopped_early_is_named() -> None:
-    found = verdict(answer(160, 280, made=212), answer(220, 301), answer(290, 303))
-    assert "one stopped after 212 of 600 tokens" in found["says"]
-
-
-def test_a_failure_outweighs_traffic() -> None:
-    found = verdict(answer(160, 300, text="nothing"), answer(220, 301), answer(290, 303), samples=[{"running": 5}])
-    assert found["verdict"] == "failed"
-
-
-def test_preemption_under_other_traffic_is_not_the_pools_failure() -> None:
-    found = verdict(
-        answer(160, 300), answer(220, 301), answer(290, 303), samples=[{"running": 4, "waiting": 1, "preempted": 1}]
-    )
-    assert found["verdict"] == "inconclusive"
-
-
-def test_a_pool_that_is_too_small_by_the_engines_own_account() -> None:
-    spread = (answer(160, 280), answer(220, 301), answer(290, 303))
-    found = verdict(*spread, samples=[{"running": 2, "waiting": 1, "kv_tokens_total": 443_432}])
-    assert (found["overlap"], found["verdict"]) == (2, "failed")
-    assert "the pool has 443,432 tokens and they need about 596,400" in found["says"]
-    assert "generate_tokens" not in found["says"]
-    large_enough = verdict(*spread, samples=[{"running": 3, "kv_tokens_total": 600_268}])
-    assert large_enough["verdict"] == "inconclusive"
-
-
-def test_the_witness() -> None:
-    samples = [
-        read_sample(
-            {"running": 3, "kv_tokens_used": 400_000, "preemptions": 7, "requests": [{"state": "decode"}]}, 1.0, 1.1
-        ),
-        read_sample(
-            {"running": 3, "kv_tokens_used": 597_000, "kv_tokens_total": 600_268, "preemptions": 9, "requests": "?"},
-            2.0,
-            2.1,
-        ),
-        read_sample({"running": "3", "requests": [{"state": "decode"}, {"state": "decode"}, 3]}, 3.0, 3.1),
-        read_sample(None, 4.0, 4.1),
-    ]
-    found = summarize(samples, (0.5, 1.5))
-    assert tuple(found) == (4, 3, 2, 597_000, 600_268, 2, 1)
-    assert found.as_dict() == {
-        "samples": 4,
-        "decoding": 2,
-        "kv_tokens_used": 597_000,
-        "kv_tokens_total": 600_268,
-        "preempted": 2,
-    }
-    assert tuple(summarize([])) == (0, None, None, None, None, None, None)
