@@ -38,8 +38,9 @@ def refuse_other_tp(ledger: Ledger, request: Request, running: Running, shape: S
             "figures."
         )
     else:
+        by = "what is " if figures.figures_from == "kv_model" else ""
         known = (
-            f"By {'; '.join(figures.lines)}, {what} would need {mib(figures.needed_mib(shape))} a card, and a pool of "
+            f"By {by}{'; '.join(figures.lines)}, {what} would need {mib(figures.needed_mib(shape))} a card, and a pool of "
             f"{mib(math.ceil(figures.filled_mib(shape, request.backing, request.live) - 1e-6))} would back all that is "
             "asked."
         )

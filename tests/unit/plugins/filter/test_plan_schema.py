@@ -26,6 +26,8 @@ REQUESTS: list[dict[str, t.Any]] = [
     {"engine_version": "1.3.0"},
     {"engine_version": "1.0.14", "image_digest": "sha256:aa", "host_pool_mib": 20000},
     {"reserve_mib": 100, "reserve_reason": "a desktop"},
+    {"reserved_for_others_mib": [{"card": 0, "mib": 0}, {"card": 1, "mib": 2048, "reason": "a desktop"}]},
+    {"live_sessions": {"sessions": 2, "tokens": 184000, "factor": "1.5"}, "arms": ARMS},
     {"backing": "one_request", "backing_reason": "a single user"},
     {"pair": {"weights_mib": 25000, "kv_mib": 4000}, "accept": [{"gate": "pool_meets_contract", "reason": "short"}]},
 ]

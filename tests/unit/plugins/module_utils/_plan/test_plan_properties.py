@@ -49,9 +49,12 @@ REQUESTS = st.fixed_dictionaries(
         ),
         "min_gain_mib": st.integers(min_value=0, max_value=1000),
         "shape_margin_mib": st.integers(min_value=0, max_value=300),
+        "live_sessions": st.fixed_dictionaries({"sessions": st.integers(min_value=1, max_value=3)}),
     },
 )
 RESERVES = st.integers(min_value=0, max_value=1000)
+# What others take on each of the two cards.
+OTHERS = st.tuples(st.integers(min_value=0, max_value=1000), st.integers(min_value=0, max_value=1000))
 
 
 def planned(boot, request, alternatives=False):
@@ -66,10 +69,12 @@ def booted(free, **more):
     return ledger(settled=[settled(0, free[0]), settled(1, free[1])], **more)
 
 
-@given(st.tuples(FREE, FREE), REQUESTS, RESERVES)
-def test_a_plan_never_passes_the_ceiling(free, request, reserve):
+@given(st.tuples(FREE, FREE), REQUESTS, RESERVES, OTHERS)
+def test_a_plan_never_passes_the_ceiling(free, request, reserve, others):
     boot = booted(free)
-    plan = planned(boot, {**request, "reserve_mib": reserve, "reserve_reason": "a test"})
+    reserves = {"reserve_mib": reserve, "reserve_reason": "a test"}
+    reserves["reserved_for_others_mib"] = [{"card": n, "mib": kept, "reason": "x"} for n, kept in enumerate(others)]
+    plan = planned(boot, {**request, **reserves})
     if plan is None or not plan["restart"]:
         return
     pair = plan["to"]["weights_mib"] + plan["to"]["kv_mib"]
@@ -79,7 +84,7 @@ def test_a_plan_never_passes_the_ceiling(free, request, reserve):
         filled = request.get("pair", "fill") == "fill" or len(request["pair"]) == 1
         kept = (plan["to"]["weights_mib"], plan["to"]["kv_mib"]) == (24000, 5120)
         sure = rounding if filled and not kept else 0
-        assert pair + reserve <= ceiling - sure + 0.001
+        assert pair + reserve + others[row["card"]] <= ceiling - sure + 0.001
 
 
 @given(st.tuples(FREE, FREE), REQUESTS)
