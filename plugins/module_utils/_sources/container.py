@@ -1,34 +1,27 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Containers of podman and docker: how one stands, and what the boot that runs in it printed."""
+"""Containers of podman and docker: how one stands, and what it is of."""
 
 from __future__ import annotations
 
 import datetime
 import json
-import os
 import re
-import stat
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import boots
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import read_line, split_lines
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import records
-# Where an image says which release it holds, by the OCI's own name.
-_VERSION_LABEL = "org.opencontainers.image.version"
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command import Done, read_until_listening, run
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import boot_text
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command import Done, run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import flags_of
 
 RUNTIMES = ("podman", "docker")
-# Log drivers that both write and read.
-_READABLE = ("journald", "k8s-file", "json-file", "local")
 
+# Where an image says which release it holds, by the OCI's own name.
+_VERSION_LABEL = "org.opencontainers.image.version"
 # What `ps` shows of an id. Both runtimes take any beginning of one for a name.
 _SHORT_ID = 12
 # What the kernel, and the tools that map a user's ids, say of somebody who may not.
 _DENIED = re.compile(r"permission denied|not permitted|not allowed", re.IGNORECASE)
+_NO_DAEMON = re.compile(r"cannot connect to the docker daemon", re.IGNORECASE)
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$")
 
 
@@ -36,7 +29,9 @@ class Container(t.NamedTuple):
     """``image`` is as the command line asked for it, by tag or by digest. ``pid`` is the host's number of its first
     process, 0 where it does not run. ``restarts`` counts the runtime's own. ``argv`` is the command line inside, with
     its secrets. Times are UTC, ISO 8601; ``finished_at`` is the end of an earlier run, or None.
-    ``log_path`` is the file that podman writes its log to, or empty."""
+    ``log_path`` is the file that its log is written to, where the runtime tells. ``restarting``: the runtime waits to
+    start it again. ``exit_code``, ``out_of_memory`` and ``error``, the runtime's own words, are of its last end, or of
+    a start that failed."""
 
     runtime: str
     name: str
@@ -50,6 +45,11 @@ class Container(t.NamedTuple):
     argv: list[str]
     finished_at: str | None
     log_path: str = ""
+    log_options: t.Mapping[str, t.Any] = {}
+    restarting: bool = False
+    exit_code: int | None = None
+    out_of_memory: bool = False
+    error: str = ""
 
     @property
     def flags(self) -> dict[str, str]:
@@ -99,45 +99,45 @@ def parse_container(runtime: str, told: t.Mapping[str, t.Any]) -> Container:
 
     Raises what looking into another shape raises.
     """
-    state = told["State"]
-    runs = bool(state["Running"] or state.get("Paused"))
+    state, log = told["State"], told["HostConfig"]["LogConfig"]
+    # docker says of a container that waits to be started again that it is running.
+    restarting = bool(state.get("Restarting")) and not state["Pid"]
+    runs = bool(state["Running"] or state.get("Paused")) and not restarting
     return Container(
         runtime=runtime,
         name=told["Name"].lstrip("/"),
         id=told["Id"],
         image=told["Config"]["Image"],
         image_digest=told.get("ImageDigest") or None,
-        log_driver=told["HostConfig"]["LogConfig"]["Type"],
+        log_driver=log["Type"],
         started_at=utc(state["StartedAt"]) or "",
         pid=int(state["Pid"]) if runs else 0,
         restarts=int(told.get("RestartCount") or 0),
         argv=[str(word) for word in (told["Path"], *(told["Args"] or ()))],
         finished_at=utc(state["FinishedAt"], digits=9),
-        log_path=told["HostConfig"]["LogConfig"].get("Path") or "",
+        log_path=log.get("Path") or told.get("LogPath") or "",
+        log_options=dict(log.get("Config") or {}),
+        restarting=restarting,
+        exit_code=int(state["ExitCode"]) if not runs and state.get("ExitCode") is not None else None,
+        out_of_memory=bool(state.get("OOMKilled")) and not runs,
+        error=str(state.get("Error") or "").strip(),
     )
 
 
-def read_boot(container: Container) -> tuple[str, dict[str, t.Any]]:
-    """What the boot that runs now printed, up to its listening line, and ``{boots_seen, boot}`` of it.
+def names(runtime: str) -> list[str] | None:
+    """The names of all containers, those that do not run included; None where the runtime does not tell.
 
-    Raises RadianceError ``log_unreadable``, ``command_missing`` and ``command_stuck``.
+    Raises RadianceError ``command_missing`` and ``command_stuck``.
     """
-    # The log of a container that was started again holds its earlier runs too.
-    text = _own_log_since(container, container.finished_at) if container.finished_at else ""
-    status: int | None = None
-    if not text:
-        quiet = ["--log-level=error"] if container.runtime == "podman" else []  # its warnings are not the engine's
-        since = ["--since", container.finished_at] if container.finished_at else []
-        text, status = read_until_listening([container.runtime, *quiet, "logs", *since, container.id])
-    if status:
-        if container.log_driver in _READABLE:
-            way_out = "If its older entries were removed, read the boot's receipt; or restart the service."
-        else:
-            way_out = (
-                "Start it with --log-driver journald or k8s-file, or read the journal of its unit (source: journald)."
-            )
-        raise RadianceError(
-            f"{container.runtime} cannot read the log of the container {container.name}, which has the log driver "
+    done = run([runtime, "ps", "--all", "--format", "{{.Names}}"])
+    return sorted(done.out.split()) if not done.status else None
+
+
+def has_image(runtime: str, image: str) -> bool:
+    """Whether the runtime has an image, by tag, digest or id, so that a start need not ask a registry for it."""
+    return run([runtime, "image", "inspect", "--", image]).status == 0
+
+
 def inspect_image(runtime: str, image: str) -> Image | None:
     """The image of this name as the host has it now; None where it has none, or tells of it in another form."""
     done = run([runtime, "image", "inspect", "--", image])
@@ -172,45 +172,6 @@ def _tagged(image: str) -> str:
     return image if ":" in last or "@" in last else f"{image}:latest"
 
 
-            f"{container.log_driver}: {_error(text) or f'status {status}'}. {way_out}",
-            code="log_unreadable",
-        )
-    found = boots.select([read_line(raw) for raw in split_lines(text)], -1, bounded=True)
-    return text, {"boots_seen": found.seen, "boot": found.number}
-
-
-def _own_log_since(container: Container, time: str) -> str:
-    """The same out of the file that podman would read; empty where podman has to be asked.
-
-    podman reads all that earlier runs printed before it prints what came since, which takes it seconds for each
-    100 MB. A file that has not the container's id in its path may be another's as well.
-    """
-    if container.id not in container.log_path:
-        return ""
-    try:
-        if not stat.S_ISREG(os.stat(container.log_path).st_mode):
-            return ""
-        with open(container.log_path, "rb") as file:
-            records.seek_first(file, lambda told: (utc(told, digits=9) or "") > time)
-            return boot_text(records.RecordText(file, None))[0]
-    except (OSError, ValueError, records.NotRecords):  # a ValueError is of a time that is none
-        return ""
-
-
-def names(runtime: str) -> list[str] | None:
-    """The names of all containers, those that do not run included; None where the runtime does not tell.
-
-    Raises RadianceError ``command_missing`` and ``command_stuck``.
-    """
-    done = run([runtime, "ps", "--all", "--format", "{{.Names}}"])
-    return sorted(done.out.split()) if not done.status else None
-
-
-def has_image(runtime: str, image: str) -> bool:
-    """Whether the runtime has an image, by tag, digest or id, so that a start need not ask a registry for it."""
-    return run([runtime, "image", "inspect", "--", image]).status == 0
-
-
 def utc(text: str, digits: int = 2) -> str | None:
     """A runtime's time in UTC with so many digits of the second; None for the year 1, which means never."""
     found = _TIME.match(text)
@@ -238,14 +199,18 @@ def _digest_of(runtime: str, image: str) -> str | None:
 def _unusable(runtime: str, name: str, done: Done) -> str:
     if _DENIED.search(done.err):
         way_out = f"Run as the user whose {runtime} has the container, which is root with become."
+    elif _NO_DAEMON.search(done.err):
+        way_out = (
+            "Start docker on the host, as by `systemctl start docker`; where its daemon listens elsewhere, set "
+            "DOCKER_HOST in the environment of the task."
+        )
     else:
         way_out = f"Read again; if it is the same, `{runtime} container inspect {name}` has to be mended on the host."
-    return (
-        f"{runtime} does not tell of the container {name!r}: {_error(done.err) or f'status {done.status}'}. {way_out}"
-    )
+    said = last_words(done.err) or f"status {done.status}"
+    return f"{runtime} does not tell of the container {name!r}: {said}{'' if said.endswith('?') else '.'} {way_out}"
 
 
-def _error(text: str) -> str:
+def last_words(text: str) -> str:
     """The runtime's own words: its last line, without the full stop."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("Error")] or lines

@@ -16,6 +16,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading 
 
 # Sources that bound the boot by what the runtime knows: it has one, and that is the one that runs.
 OF_SERVICES = (*container.RUNTIMES, "journald")
+# What a ledger is incomplete by where lines of its boot are missing.
+_OF_MISSING_LINES = ("log_cut", "rows_missing", "rows_unreadable", "sums_off")
 
 
 def ledger_from(source: str, **options: t.Any) -> dict[str, t.Any]:
@@ -104,6 +106,8 @@ def _of_service(source: str, name: str, known: dict[str, t.Any], boot: int, scop
         reading = absent(known, error.code, error.text)
     else:
         reading = read_text(printed.text, known, printed.flags)
+        if reading.ledger["reason"] is not None and reading.ledger["reason"]["code"] in _OF_MISSING_LINES:
+            reading.ledger["reason"]["text"] += printed.losses
     tell_loop(reading)
     return reading
 

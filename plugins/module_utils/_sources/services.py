@@ -9,7 +9,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, process, unit
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, container_log, process, unit
 
 # Programs that start the engine somewhere else, so that their command line is not the engine's.
 _CLIENTS = ("podman", "docker", "conmon", "nerdctl", "podman-compose", "docker-compose")
@@ -21,10 +21,14 @@ class NotReadable(RadianceError):
 
 
 class Printed(t.NamedTuple):
-    """What the boot printed up to its listening line, and the engine's flags, or None where they are not known."""
+    """What the boot printed up to its listening line, and the engine's flags, or None where they are not known.
+
+    ``losses`` is a sentence on why lines may be missing, with a blank before it, or empty.
+    """
 
     text: str
     flags: dict[str, str] | None
+    losses: str = ""
 
 
 def of_container(runtime: str, name: str, known: dict[str, t.Any]) -> Printed:
@@ -44,21 +48,17 @@ def of_container(runtime: str, name: str, known: dict[str, t.Any]) -> Printed:
         image_digest=found.image_digest,
         started_at=found.started_at or None,
     )
+    if found.pid or found.restarting or found.exit_code:
+        known.update(restarts=found.restarts, restarted_by=runtime)
     if not found.pid:
-        ended = f"it ended at {found.finished_at[:19]}Z" if found.finished_at else "it was never started"
-        raise NotReadable(
-            f"The container {found.name} of {runtime} does not run: {ended}. Start its service; what it printed last "
-            f"is in `{runtime} logs {found.name}`, and can be read as a text (source: text).",
-            code="container_absent",
-        )
-    known.update(runs={"container_id": found.id, "started_at": found.started_at}, restarts=found.restarts)
-    known["restarted_by"] = runtime
+        raise NotReadable(_not_running(found), code="container_absent")
+    known.update(runs={"container_id": found.id, "started_at": found.started_at})
     try:
-        text, place = container.read_boot(found)
+        text, place = container_log.read_boot(found)
     except RadianceError as error:
         raise _absent(error, "log_unreadable") from error
     known.update(place)
-    return Printed(text, found.flags)
+    return Printed(text, found.flags, container_log.losses(found))
 
 
 def of_unit(name: str, scope: str, known: dict[str, t.Any]) -> Printed:
@@ -118,6 +118,26 @@ def _no_container(runtime: str, name: str) -> str:
     return (
         f"{runtime} has no container {name!r}{has}. Start the service, or name its container; one of root's is seen "
         "with become only, and one of another user as that user."
+    )
+
+
+def _not_running(found: container.Container) -> str:
+    if found.finished_at is None:
+        ended = f"it was never started ({found.error})" if found.error else "it was never started"
+    else:
+        ended = f"it ended at {found.finished_at[:19]}Z"
+        ended += f" with status {found.exit_code}" if found.exit_code is not None else ""
+        ended += ", killed for want of memory" if found.out_of_memory else ""
+        ended += f" ({found.error})" if found.error else ""
+    if found.restarting:
+        way_out = f"{found.runtime} waits to start it again: stop its service, and mend what ends it"
+    else:
+        way_out = "Start its service"
+    refusal = container_log.last_refusal(found) if found.finished_at else ""
+    return (
+        f"The container {found.name} of {found.runtime} does not run: {ended}. {way_out}; what it printed last is in "
+        f"`{found.runtime} logs {found.name}`, and can be read as a text (source: text)."
+        + (f" Its last boot: {refusal}" if refusal else "")
     )
 
 

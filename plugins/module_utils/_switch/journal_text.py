@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container as containers
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container_log, process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, read_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import BootText
@@ -87,7 +87,7 @@ class JournalText(BootText):
     def _log_of_container(self) -> str:
         try:
             found = self._service.container()
-            return containers.read_boot(found)[0] if found is not None and found.pid else ""
+            return container_log.read_boot(found)[0] if found is not None and found.pid else ""
         except RadianceError:
             return ""  # a log driver that cannot be read; what the boot says is then not known
 

@@ -272,3 +272,53 @@ def test_a_container_that_has_come_up_meanwhile(put_program: PutProgram) -> None
 def test_a_log_that_was_removed_points_to_the_receipt(put_program: PutProgram) -> None:
     podman(put_program, RUNNING, "echo 'Error: initial journal cursor' >&2; exit 125")
     assert "read the boot's receipt" in ledger_from("podman", name="flashnext")["reason"]["text"]
+
+
+DOCKER = TOLD / "docker-20.10.24-restarted.json"
+RESTARTING = TOLD / "docker-20.10.24-restarting.json"
+UNSTARTED = TOLD / "docker-20.10.24-unstarted.json"
+
+
+def docker(put_program: PutProgram, told: pathlib.Path, log: str) -> None:
+    put_program("docker", f"case $1 in container) cat {told} ;; image) echo '[]' ;; logs) {log} ;; esac")
+
+
+def test_a_container_of_docker_between_two_boots_of_a_loop_tells_why_the_last_one_ended(
+    put_program: PutProgram,
+) -> None:
+    docker(put_program, RESTARTING, f'[ "$2 $3" = "--since 2026-11-29T23:15:03.39Z" ] && echo "{REFUSED}"')
+    ledger = ledger_from("docker", name="looping")
+    assert (ledger["status"], ledger["reason"]["code"]) == ("absent", "container_absent")
+    text = ledger["reason"]["text"]
+    assert "it ended at 2026-11-29T23:15:03Z with status 1. docker waits to start it again" in text
+    assert "Its last boot: This engine does not know the option '--expert-vs-cache-ratio'" in text
+    assert text.endswith("docker has restarted it 6 times: it loops.")
+
+
+def test_a_container_that_ended_well_tells_nothing_of_its_last_boot(put_program: PutProgram) -> None:
+    podman(put_program, STOPPED)
+    text = ledger_from("podman", name="kept")["reason"]["text"]
+    assert "Start its service" in text
+    assert "last boot" not in text
+
+
+def test_a_container_that_docker_could_not_start(put_program: PutProgram) -> None:
+    docker(put_program, UNSTARTED, "exit 1")
+    text = ledger_from("docker", name="unstarted")["reason"]["text"]
+    assert "it was never started (failed to initialize logging driver: compression cannot" in text
+
+
+@pytest.mark.parametrize(("driver", "told"), [("gelf", True), ("json-file", False)])
+def test_a_copy_of_what_docker_sends_away_may_lack_lines(
+    put_program: PutProgram, tmp_path: pathlib.Path, driver: str, told: bool
+) -> None:
+    inspected = json.loads(DOCKER.read_text())
+    inspected[0]["HostConfig"]["LogConfig"]["Type"] = driver
+    (tmp_path / "told.json").write_text(json.dumps(inspected))
+    # As the daemon did it: it sent each second line in vain.
+    docker(put_program, tmp_path / "told.json", f"sed -n 'p;n' {HEALTHY}; tail -n 1 {HEALTHY}")
+    ledger = ledger_from("docker", name="kept")
+    assert ledger["status"] == "incomplete"
+    assert ("have their receiver up when the container starts" in ledger["reason"]["text"]) is told
+    docker(put_program, tmp_path / "told.json", f"cat {HEALTHY}")
+    assert ledger_from("docker", name="kept")["reason"] is None
