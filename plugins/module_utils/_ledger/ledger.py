@@ -37,6 +37,7 @@ _NO_CAPACITY: shapes.Capacity = {
     "full_length_sessions": None,
 }
 _ENGINE_LINE = re.compile(r"(?<=.)\b[EWI](?:\[\d{1,3}\])? (?:device: (?:AQL|host) backend|VRAM budget, per card:)")
+_NAMED = 24
 _NO_MODEL: shapes.Model = {"name": None, "arch": None, "quant": None, "layers": None, "trained_context": None}
 
 
@@ -180,6 +181,7 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
     quarrels = agreement.quarrels(ledger, log)
     unread = tables.read_budget(log).unread
     printed = [message for message in log if message.text]
+    behind = _behind_a_prefix(chosen.lines or []) if chosen.headless else ""
     seen = ledger["source"]["boots_seen"]
     if chosen.lines is None or (not chosen.lines and seen):
         status, code = "absent", "boot_not_in_log"
@@ -190,11 +192,14 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
         status, code = "absent", "no_boot" if chosen.lines else "log_empty"
         text = (
             "There is no boot of radiance in this text: no device inventory line and no line of its budget. "
-            "Point to the engine's stderr, or to the receipt of its boot." + _behind_a_prefix(chosen.lines)
+            f"Point to the engine's stderr, or to the receipt of its boot.{behind}"
             if chosen.lines
             else "The log is empty. Start the service, or point to the receipt of its last boot."
         )
-    elif chosen.headless and not any(message.level == "I" for message in printed):
+    elif chosen.headless and behind:
+        status, code = "incomplete", "rows_unreadable"
+        text = f"The beginning of this boot cannot be read.{behind}"
+    elif chosen.headless and not _of_info(ledger, printed):
         status, code = "incomplete", "table_hidden"
         text = (
             "The log holds warnings of the engine and no info line, so its log level hides the budget table. "
@@ -203,7 +208,7 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
     elif chosen.headless:
         status, code = "incomplete", "log_cut"
         text = (
-            f"The beginning of this boot is missing ({', '.join(ledger['missing'])}). "
+            f"The beginning of this boot is missing ({_some(ledger['missing'])}). "
             "Read the boot's receipt, or restart the service and read again."
         )
     elif not ledger["ready"]:
@@ -215,7 +220,7 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
     elif ledger["missing"]:
         status, code = "incomplete", "rows_missing"
         text = (
-            f"The boot serves, and did not print, or not in a form known here: {', '.join(ledger['missing'])}. "
+            f"The boot serves, and did not print, or not in a form known here: {_some(ledger['missing'])}. "
             "Read the boot's receipt if the log may have been cut."
         )
     elif broken:
@@ -245,6 +250,18 @@ def _of_engine(ledger: shapes.Ledger, log: list[Message]) -> bool:
         or bool(ledger["settled"] or ledger["slab"] or ledger["host_pool"] or ledger["kv"]["groups"])
         or any(message.level in ("W", "E") and message.text.startswith(known) for message in log)
     )
+
+
+def _of_info(ledger: shapes.Ledger, printed: t.Sequence[Message]) -> bool:
+    """Whether the log has anything that the engine prints as information, though it may be the rest of a report."""
+    rows = ledger["budget"]["rows"].values()
+    return any(message.level == "I" for message in printed) or any(row is not None for row in rows)
+
+
+def _some(names: t.Sequence[str]) -> str:
+    """The names, as many of them as a person reads."""
+    more = f", and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _behind_a_prefix(lines: t.Sequence[Line]) -> str:

@@ -61,7 +61,10 @@ _Row = dict[str, tuple[Size, str]]
 
 def read_refusal(log: t.Sequence[Message]) -> Reason | None:
     """The first refusal that a boot printed, or None."""
-    for message in log:
+    for number, message in enumerate(log):
+        fatal = None if message.level else _FATAL.match(message.text)
+        if fatal:
+            return _reason("engine_fatal", _fatal_words(fatal.group(1), log[:number]))
         if message.level == "E":
             reason = _from_table(message) or _from_line(message.text)
         elif not message.level:
@@ -262,10 +265,18 @@ _FATAL = re.compile(r"^radiance: fatal: (.*)$")
 _SCORE_PLANE = re.compile(r"^radiance: \S+: (the QSA score plane would be .*|an expert is .* cannot .*)$")
 
 
+def _fatal_words(fatal: str, before: t.Sequence[Message]) -> str:
+    """The fatal line with the error that came before it, or with the line before it where there was none."""
+    told = [message for message in before if message.text and message.level not in ("D", "T")]
+    errors = [message for message in told if message.level == "E"]
+    said = f"The engine stopped itself: {fatal[:400].rstrip('.')}."
+    if not told:
+        return said
+    last = (errors or told)[-1].text[:300]
+    return f"{said} The last {'error' if errors else 'line'} before it was {last!r}."
+
+
 def _from_bare(message: Message) -> Reason | None:
-    fatal = _FATAL.match(message.text)
-    if fatal:
-        return _reason("engine_fatal", f"The engine stopped itself: {fatal.group(1)[:400]}. See the lines before it.")
     plane = _SCORE_PLANE.match(message.text)
     if plane:
         return _reason("model_unusable", f"The model's plug-in refused: {plane.group(1)[:400]}")

@@ -97,7 +97,9 @@ def read_budget(log: t.Sequence[Message]) -> BudgetTable:
             table.texts[key] = found.group(2) or ""
             last = key
         elif table.rows[key].text != size.text or not table.texts[key].startswith(found.group(2) or ""):
-            table.unread.setdefault(key, f"{table.rows[key].text} and {size.text}")
+            rest = found.group(2) or ""
+            other = size.text if table.rows[key].text != size.text else f"{size.text} {rest}"[:40]
+            table.unread.setdefault(key, f"{table.rows[key].text} and {other}")
     for key in table.unread:
         table.rows.pop(key, None)
     return table

@@ -347,7 +347,16 @@ REFUSALS = [
         "cannot_bind",
         ["127.0.0.1 port 8465"],
     ),
-    (DEVICES + "radiance: fatal: hipErrorOutOfMemory\n", "engine_fatal", ["hipErrorOutOfMemory"]),
+    (
+        DEVICES + "radiance: fatal: hipErrorOutOfMemory\n",
+        "engine_fatal",
+        ["itself: hipErrorOutOfMemory. The last line"],
+    ),
+    (
+        (DEVICES + "E[1] kernel 7 was lost\nI load: rank 0\n\nradiance: fatal: device\n") * 2,
+        "engine_fatal",
+        ["itself: device. The last error before it was 'kernel 7 was lost'."],
+    ),
 ]
 
 
