@@ -30,15 +30,12 @@ _NOTHING = re.compile("[\x00\ufeff]")
 _WHO = r"\S{1,64} \S{1,64}\[\d{1,10}\]: "  # host, unit and process, as journalctl names them
 _DATE = r"\d{4}-\d\d-\d\d"
 _RUNTIME_PREFIX = re.compile(
-    rf"^(?:{_DATE}T[0-9:.,]{{8,18}}(?:Z|[+-]\d\d:?\d\d) "  # podman and docker -t,
-    rf"(?:std(?:out|err) [FP] |{_WHO})?"  # k8s-file, journalctl -o short-iso
+    rf"^(?:{_DATE}T[0-9:.,]{{8,18}}(?:Z|[+-]\d\d:?\d\d) (?:{_WHO})?"  # podman and docker -t, journalctl -o short-iso
     rf"|[A-Z][a-z]{{2}} (?:[ 0-3][0-9]|{_DATE}) \d\d:\d\d:\d\d(?:\.\d{{6}})?(?: [A-Z]{{1,5}})? {_WHO}"  # journalctl
     rf"|\[ {{0,8}}\d{{1,10}}\.\d{{6}}\] {_WHO}|\d{{1,12}}\.\d{{6}} {_WHO}"  # journalctl -o short-monotonic, short-unix
     r"|[0-9a-f]{12} "  # podman pod logs
     r"|[A-Za-z0-9_.-]{1,64} +\| )"  # compose
 )
-# A k8s-file record that goes on in the next one of its stream.
-_PARTIAL = re.compile(rf"^({_DATE}T[0-9:.]{{8,18}}(?:Z|[+-]\d\d:?\d\d) (std(?:out|err))) ([FP]) (.*)$")
 _PREFIX = re.compile(r"^([EWIDT])(?:\[(\d{1,3})\])? (.*)$")
 
 
@@ -69,32 +66,11 @@ def clean(text: str) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines of a text without escape sequences; a carriage return breaks a line as well (progress bars).
-
-    Records that a runtime cut in two are one line again.
-    """
+    """Lines of a text without escape sequences; a carriage return breaks a line as well (progress bars)."""
     lines = _BREAK.split(clean(text))
     if lines and lines[-1] == "":
         lines.pop()
-    return _joined(lines) if " P " in text else lines
-
-
-def _joined(lines: list[str]) -> list[str]:
-    """The lines with each partial record put before the rest of it; each stream has its own."""
-    result: list[str] = []
-    begun: dict[str, str] = {}
-    for line in lines:
-        found = _PARTIAL.match(line)
-        if not found:
-            result.append(line)
-            continue
-        stamp, stream, tag, text = found.groups()
-        whole = begun.pop(stream, "") + text
-        if tag == "P":
-            begun[stream] = whole[:LONGEST_LINE]
-        else:
-            result.append(f"{stamp} F {whole}")
-    return result + list(begun.values())
+    return lines
 
 
 def read_line(raw: str) -> Line:

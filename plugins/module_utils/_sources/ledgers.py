@@ -8,7 +8,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, receipt, services
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, receipt, records, services
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.crash_loop import tell_loop
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, host_boot, running
@@ -48,7 +48,8 @@ def read_boot(
     """
     known: dict[str, t.Any] = {"kind": source, "name": name}
     if source == "text":
-        return Reading(read_ledger(text or "", source=known, boot=boot), text or "", known, [])
+        printed = records.program_text(text or "")
+        return Reading(read_ledger(printed, source=known, boot=boot), printed, known, [])
     if source in OF_SERVICES:
         if name is None:
             raise ValueError(f"source {source} needs a name")

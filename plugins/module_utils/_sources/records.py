@@ -98,6 +98,30 @@ def without_records(text: str) -> str:
     return "\n".join("" if like_a_record(line) else line for line in lines)
 
 
+def program_text(text: str) -> str:
+    """The text of the program in a log that was read by other means: of its records where it is one of records.
+
+    Its first line and its last may be cut. Of any other text what looks like a record is left out, as it is of a file.
+    """
+    lines = clean(text).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    raw = [f"{line}\n".encode("utf-8", "replace") for line in lines]
+    inner = raw[1:-1]
+    if not raw or not all(map(_RECORD.match, inner or raw[:1])):
+        return without_records(text)
+    joiner = Joiner()
+    whole: list[bytes] = []
+    for line in raw:
+        try:
+            found = joiner.take(0, line)
+        except NotRecords:  # the rest of a line that was cut
+            continue
+        if found is not None:
+            whole.append(found[1])
+    return b"\n".join([*whole, joiner.rest()]).decode("utf-8", "replace")
+
+
 class Joiner:
     """Makes the lines of the program again, from records in the order of the log."""
 

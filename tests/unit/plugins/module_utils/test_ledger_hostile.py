@@ -46,7 +46,6 @@ def each_line(added: t.Callable[[str], str], text: str = HEALTHY) -> str:
     [
         f"{STAMP} ",  # podman and docker logs -t
         "2026-10-13T01:04:05.123456789Z ",
-        f"{STAMP} stderr F ",  # a k8s-file log as it lies on disk
         "radiance-1  | ",  # compose
         f"radiance-1  | {STAMP} ",
         "3f2a9c0b1d4e ",  # podman pod logs
@@ -67,6 +66,23 @@ def test_a_prefix_that_is_not_known_is_named() -> None:
     found = ledger(each_line(lambda line: f"[42027] 2.24.418.070 {line}"))
     assert verdict(found) == ("absent", "no_boot")
     assert "behind '[42027] 2.24.418.070 ', which is not known here" in found["reason"]["text"]
+    # The rows of a report may come without it.
+    found = ledger(re.sub(r"(?m)^(?=[EWI])", "[42027] 2.24.418.070 ", HEALTHY))
+    assert verdict(found) == ("incomplete", "rows_unreadable")
+    assert "behind '[42027] 2.24.418.070 ', which is not known here" in found["reason"]["text"]
+
+
+def test_rows_of_a_report_are_no_sign_of_a_log_level() -> None:
+    found = ledger(HEALTHY[HEALTHY.index("    kv cache ") : HEALTHY.index("I[0] pools:")])
+    assert verdict(found) == ("incomplete", "log_cut")
+    assert "card_total" in found["reason"]["text"]
+
+
+def test_a_reason_names_as_many_rows_as_a_person_reads() -> None:
+    found = ledger(HEALTHY.replace("I[1] mover: ", "I[999] mover: "))
+    assert len(found["missing"]) == 1998
+    assert found["reason"]["text"].count("rank") == 24
+    assert ", and 1,974 more." in found["reason"]["text"]
 
 
 @pytest.mark.parametrize(
@@ -91,24 +107,6 @@ def test_a_prefix_that_is_not_known_is_named() -> None:
 )
 def test_what_is_no_text_of_the_engine(text: str) -> None:
     assert alike(text)
-
-
-def test_records_that_a_runtime_cut_in_two() -> None:
-    def record(line: str) -> str:
-        at = len(line) // 2
-        other = f"{STAMP} stdout F  thread of the live view"
-        return f"{STAMP} stderr P {line[:at]}\n{other}\n{STAMP} stderr F {line[at:]}"
-
-    assert alike(each_line(record))
-    thirds = each_line(lambda line: "\n".join(f"{STAMP} stderr {tag} {part}" for tag, part in (
-        ("P", line[:3]), ("P", line[3:7]), ("F", line[7:]))))  # fmt: skip
-    assert alike(thirds)
-
-
-def test_the_last_record_may_have_no_end() -> None:
-    text = each_line(lambda line: f"{STAMP} stderr F {line}", HEALTHY[: HEALTHY.index("I serving on")])
-    found = ledger(f"{text}{STAMP} stderr P I server: listening on http://127.0.0.1:8465 (8 threads")
-    assert found["ready"] is True
 
 
 # ------------------------------------------------------------------------------------------ cuts, holes, interleaving

@@ -213,3 +213,50 @@ def test_a_crash_loop_is_called_one(tmp_path: pathlib.Path) -> None:
     assert text.endswith("None of the last 3 came to listen: it loops.")
     once = ledger_from("file", path=write(tmp_path / "log", HEALTHY + TRAFFIC + REFUSED))["reason"]["text"]
     assert "loops" not in once
+
+
+# ------------------------------------------------------------------------------------------ a text, as a file of it is read
+
+
+def of_text(content: bytes) -> tuple[str, int, str]:
+    """Status, boots and budget of a text, as far as a file has them too."""
+    found = ledger_from("text", text=content.decode())
+    return found["status"], found["source"]["boots_seen"], str(found["budget"])
+
+
+PLAIN = of_text(HEALTHY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        recorded(HEALTHY),
+        recorded(HEALTHY, parts=7),
+        recorded(HEALTHY, parts=7).replace(b"\n", b"\n%s stdout F  thread of the live view\n" % STAMP),
+        recorded(HEALTHY + TRAFFIC * 9, parts=30)[:-20],
+        recorded(b"a line before")[9:] + recorded(HEALTHY),
+        b"$ cat log\n" + recorded(HEALTHY) + b"$ ",
+        recorded(HEALTHY + FORGED.replace(b"I device", STAMP + b" stderr F I device")),  # a client's, within a record
+        recorded(HEALTHY).replace(b"\n", b"\r\n"),
+    ],
+    ids=range(8),
+)
+def test_a_text_of_records(text: bytes) -> None:
+    assert PLAIN[:2] == ("complete", 1)
+    assert of_text(text) == PLAIN
+
+
+@pytest.mark.parametrize("forged", [FORGED, HEALTHY.replace(b"5.00 GiB", b"6.00 GiB")], ids=["refused", "whole"])
+def test_what_a_client_sent_as_records_begins_no_boot_in_a_text(tmp_path: pathlib.Path, forged: bytes) -> None:
+    text = HEALTHY + TRAFFIC + recorded(forged, parts=50)
+    assert of_text(text) == PLAIN
+    assert (
+        ledger_from("file", path=write(tmp_path / "log", text))["budget"]
+        == ledger_from("text", text=text.decode())["budget"]
+    )
+
+
+@given(st.text(alphabet="EI P\r\n20:F", max_size=30), st.booleans())
+def test_any_text_has_a_text_of_its_program(text: str, recording: bool) -> None:
+    content = recorded(text.encode()).decode() if recording else text
+    assert STAMP.decode() not in records.program_text(content)
