@@ -130,7 +130,7 @@ def _identity(path: str) -> dict[str, t.Any]:
     """The identity in a file. Raises _Unusable."""
     try:
         kept = json.loads(_content(path, _LONGEST_IDENTITY))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _Unusable(f"its identity {path} is not whole") from error
     if (
         not isinstance(kept, dict)

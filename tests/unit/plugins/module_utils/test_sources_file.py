@@ -180,9 +180,9 @@ def test_file_and_text_agree_on_the_boot(tmp_path: pathlib.Path) -> None:
     assert {**from_file, "fingerprint": ""} == {**from_text, "fingerprint": ""}
 
 
-@pytest.mark.parametrize("kind", ["missing", "directory", "fifo"])
+@pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "no name\0"])
 def test_what_cannot_be_read_is_said_with_a_way_out(tmp_path: pathlib.Path, kind: str) -> None:
-    path = tmp_path / "log"
+    path = tmp_path / (kind if "\0" in kind else "log")
     if kind == "directory":
         path.mkdir()
     elif kind == "fifo":

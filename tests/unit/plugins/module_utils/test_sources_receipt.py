@@ -177,6 +177,7 @@ def rewrite(path: pathlib.Path, **changes: t.Any) -> None:
         (lambda _log, kept: rewrite(kept, fingerprint="0123456789ab"), "of another receipt"),
         (lambda _log, kept: os.truncate(kept, 100), "is not whole"),
         (lambda _log, kept: kept.write_text("[]"), "of another shape"),
+        (lambda _log, kept: kept.write_text("[" * 100_000), "is not whole"),
         (lambda _log, kept: kept.unlink(), "without its .json"),  # killed between the two
     ],
 )
