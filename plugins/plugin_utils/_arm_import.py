@@ -111,6 +111,14 @@ def import_arms(path: str, service: str, host: str) -> list[Json]:
     return entries
 
 
+def import_or_objection(path: str, service: str, host: str) -> Json:
+    """``{entries}`` of ``import_arms``, or ``{objection}``, why the file is not taken."""
+    try:
+        return {"entries": import_arms(path, service, host)}
+    except RadianceError as error:
+        return {"objection": error.text}
+
+
 def _parse(text: str) -> t.Any:
     if text.lstrip()[:1] in ("[", "{"):
         try:

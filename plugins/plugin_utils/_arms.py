@@ -68,14 +68,16 @@ def measured_arms(
 def known_arms(service: t.Mapping[str, t.Any], record: t.Iterable[Entry]) -> list[Json]:
     """The arms of a service as ``pair_plan`` takes them: declared ones, then those on record, the oldest first."""
     arms = [dict(arm) for arm in service.get("arms") or []]
-    for entry in sorted((entry for entry in record if entry["kind"] == "arm"), key=_when):
+    for entry in on_record(record):
         own = {name: entry[key] for name, key in _OF_PLAN.items()}
         arms.append({name: value for name, value in own.items() if value is not None})
     return arms
 
 
-def _when(entry: Entry) -> tuple[str, str]:
-    return (str(entry["measured_at"] or ""), str(entry["id"]))
+def on_record(record: t.Iterable[Entry]) -> list[Entry]:
+    """The arms of a record by the time of their measurement; those of an unknown one first."""
+    arms = [entry for entry in record if entry["kind"] == "arm"]
+    return sorted(arms, key=lambda entry: (str(entry["measured_at"] or ""), str(entry["id"])))
 
 
 def fastest_arm(

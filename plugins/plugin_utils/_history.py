@@ -25,8 +25,9 @@ def record_entry(
     """A line of the record with its stamp and id. Raises RadianceError ``record_invalid``.
 
     A planned line without ``attempt`` gets the one of its plan; the price table and the arms stay out of it: nothing is
-    ever read from there, the table is long, and the arms are lines of the record or stand in the inventory. Where ``record`` has the same line already, and its
-    attempt has not come to an end since, that line is returned: trying again is not another plan.
+    ever read from there, the table is long, and the arms are lines of the record or stand in the inventory. Where
+    ``record`` has the same line already, and its attempt has not come to an end since, that line is returned: trying
+    again is not another plan.
     """
     if kind == "planned" and not attempt:
         attempt = _plan.attempt_id(fields["plan"])
@@ -80,7 +81,7 @@ def record_entries(
     return lines
 
 
-def _attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
+def attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
     """The record cut into attempts: each starts at a ``planned`` line; what comes before the first is left out."""
     out: list[list[Entry]] = []
     for entry in record:
@@ -93,12 +94,12 @@ def _attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
     return out
 
 
-def _ended(attempt: t.Sequence[Entry]) -> Entry | None:
+def ended_by(attempt: t.Sequence[Entry]) -> Entry | None:
     """How an attempt ended: its last switched or rolled_back line."""
     return next((entry for entry in reversed(attempt) if entry["kind"] in ("switched", "rolled_back")), None)
 
 
-def _judged(attempt: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
+def judged(attempt: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
     """The predictions of an attempt, each with its last verdict (open where there is none)."""
     verdicts = {entry["prediction"]: entry for entry in attempt if entry["kind"] == "verdict"}
     out = []
@@ -126,11 +127,10 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
     held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last switch on record that held: an
     attempt that failed tells how long failing took.
     """
-    attempts = _attempts(record)
     made: list[Entry] | None = None
     failed: list[dict[str, t.Any]] = []
-    for attempt in attempts:
-        ended = _ended(attempt)
+    for attempt in attempts(record):
+        ended = ended_by(attempt)
         if ended is None:
             continue
         if ended["kind"] == "switched":
@@ -142,7 +142,7 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
                     "to": ended["tried"],
                     "phase": ended["phase"],
                     "says": ended["says"],
-                    "predictions": [item for item in _judged(attempt) if item["verdict"] not in ("held", "open")],
+                    "predictions": [item for item in judged(attempt) if item["verdict"] not in ("held", "open")],
                 }
             )
     if made is not None and not _same_pair(made[0]["plan"]["to"], pair):
@@ -154,7 +154,7 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
     last = timed[-1] if timed else None
     return {
         "made": dict(made[0]) if made else None,
-        "predictions": _judged(made) if made else [],
+        "predictions": judged(made) if made else [],
         "failed": failed,
         "stated": bool(made and isinstance(made[0]["request"].get("pair"), dict)),
         "outage_seconds": last["downtime_seconds"] if last else None,
@@ -173,7 +173,7 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     force: the ``to`` of a planned, switched or rollback line, and of a rolled_back line what ran again after it.
     Raises RadianceError ``nothing_to_return_to``.
     """
-    switched = [attempt for attempt in _attempts(record) if (_ended(attempt) or {}).get("kind") == "switched"]
+    switched = [attempt for attempt in attempts(record) if (ended_by(attempt) or {}).get("kind") == "switched"]
     if to == "previous":
         if not switched:
             raise RadianceError(

@@ -1,0 +1,150 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record for a person to read, in 100 columns: predicted beside measured over time, the score, the arms."""
+
+from __future__ import annotations
+
+import textwrap
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _env_text, _history, _words
+
+Entry = t.Mapping[str, t.Any]
+
+_COLUMNS = 100
+_COUNTED = ("held", "killed")
+
+
+def history_report(
+    record: t.Sequence[Entry], service: t.Mapping[str, t.Any], host: str, notes: t.Sequence[str] = ()
+) -> list[str]:
+    """The lines: a head with ``notes`` (where the record was read), each attempt, the score by quantity, the arms."""
+    lines = [f"{service['name']} on {host}", *_wrapped(notes)]
+    lines += _over_time(record)
+    lines += _score(record)
+    return lines + _arm_lines(record, service)
+
+
+def _wrapped(sentences: t.Iterable[str], indent: str = "  ") -> list[str]:
+    lines: list[str] = []
+    for sentence in sentences:
+        lines += textwrap.wrap(
+            _env_text.one_line(sentence),
+            _COLUMNS,
+            initial_indent=indent,
+            subsequent_indent=indent + "  ",
+            break_on_hyphens=False,
+        )
+    return lines
+
+
+def _over_time(record: t.Sequence[Entry]) -> list[str]:
+    attempts = _history.attempts(record)
+    if not attempts:
+        return ["", "No resize is on record."]
+    lines: list[str] = []
+    so_far = {word: 0 for word in _COUNTED}
+    for attempt in attempts:
+        planned, ended, predictions = attempt[0], _history.ended_by(attempt), _history.judged(attempt)
+        for word in _COUNTED:
+            so_far[word] += sum(item["verdict"] == word for item in predictions)
+        outcome = "no end of it is on record"
+        if ended is not None:
+            took = ended["downtime_seconds"]
+            after = "" if took is None else f" after {_words.number(round(took))} s"
+            outcome = f"switched{after}" if ended["kind"] == "switched" else f"rolled back in phase {ended['phase']}"
+        lines += ["", f"{planned['at']}  attempt {planned['attempt']}, {outcome}"]
+        plan = planned["plan"]
+        lines += _wrapped([f"{_words.pair_words(plan['from'])} → {_words.pair_words(plan['to'])}"])
+        rows = [["predicted", "", "measured", "verdict"]]
+        for item in predictions:
+            interval = _words.interval(item["low"], item["high"], item.get("unit"))
+            rows.append([item["id"], interval, _words.number(item["measured"]), item["verdict"]])
+        lines += _words.table(rows)
+        if ended is not None and ended["kind"] == "rolled_back":
+            lines += _wrapped([f"rolled back: {ended['says']}"])
+        lines += _wrapped(
+            f"{item['id']}: {item['says']}"
+            for item in predictions
+            if item["verdict"] in ("killed", "void") and item["says"]
+        )
+        lines += _probe_lines(attempt)
+        total = sum(so_far.values())
+        here = [sum(item["verdict"] == word for item in predictions) for word in _COUNTED]
+        lines.append(f"  held {here[0]} of {sum(here)} here, {so_far['held']} of {total} so far")
+    return lines
+
+
+def _probe_lines(attempt: t.Sequence[Entry]) -> list[str]:
+    probed = next((entry for entry in reversed(attempt) if entry["kind"] == "probed"), None)
+    if probed is None:
+        return []
+    said = []
+    for name in ("boundary", "rates"):
+        probe = probed[name]
+        if probe:
+            said.append(f"{name} {probe.get('verdict')}: {probe.get('says') or ''}")
+    return _wrapped(said)
+
+
+def _score(record: t.Sequence[Entry]) -> list[str]:
+    score = _plan.score(record)
+    if not score:
+        return []
+    rows = [["quantity", "held", "killed", "void", "share held", "last killed"]]
+    for item in score:
+        share = _words.UNKNOWN if item["share"] is None else f"{item['share']:.0%}"
+        counts = [_words.number(item[name]) for name in ("held", "killed", "void")]
+        rows.append([item["quantity"], *counts, share, (item["last_killed"] or "")[:20].rstrip(":")])
+    return ["", "score by quantity", *_words.table(rows)]
+
+
+def _arm_lines(record: t.Sequence[Entry], service: t.Mapping[str, t.Any]) -> list[str]:
+    arms = [(arm, "inventory") for arm in _arms.known_arms(service, [])]
+    arms += [({**entry, "at": entry["measured_at"]}, str(entry["source"])) for entry in _arms.on_record(record)]
+    if not arms:
+        return ["", "No arm is known: nothing was measured yet, and none was declared or imported."]
+    rows = [["measured", "slab", "prefill", "decode", "prompt", "dtype", "depth", "drafts", "from", "engine, stack"]]
+    for arm, source in sorted(arms, key=lambda one: str(one[0].get("at") or "")):
+        digest = str(arm.get("image_digest") or "").removeprefix("sha256:")[:12]
+        stack = [arm.get("engine_version"), digest, arm.get("stack")]
+        rows.append(
+            [
+                _day(arm.get("at")),
+                _words.number(arm["weights_mib"]),
+                _rate(arm.get("prefill_tps")),
+                _rate(arm.get("decode_tps")),
+                _words.number(arm.get("prompt_tokens")),
+                str(arm.get("kv_cache_dtype") or _words.UNKNOWN),
+                _words.number(arm.get("num_speculative_tokens")),
+                _words.number(arm.get("draft_acceptance")),
+                source,
+                " ".join(str(part) for part in stack if part) or _words.UNKNOWN,
+            ]
+        )
+    lines = ["", "arms: slab in MiB a card, prefill and decode in tokens a second"]
+    lines += [_cut(line) for line in _words.table(rows)]
+    declared = service.get("stack")
+    others = sum(arm.get("stack") != declared for arm, _source in arms) if declared else 0
+    if others:
+        lines += _wrapped(
+            [f"{others} of {len(arms)} are not of the declared stack, {declared}: no plan of this service uses them."]
+        )
+    return lines
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 1]}…"
+
+
+def _rate(value: t.Any) -> str:
+    """A rate as far as it tells: decode to a tenth, prefill whole."""
+    if value is None:
+        return _words.UNKNOWN
+    return f"{value:,.0f}" if value >= 1000 else f"{value:,.1f}"
+
+
+def _day(at: t.Any) -> str:
+    """The day of a time of the record."""
+    return str(at)[:10] if at else _words.UNKNOWN
