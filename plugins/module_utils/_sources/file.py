@@ -59,7 +59,7 @@ def read_log(
     bounded = offset > 0 if bounded is None else bounded
     try:
         if "\0" in path:
-            raise RadianceError("A path with a NUL in it names nothing. Name the log file.", code="log_unreadable")
+            raise RadianceError(f"The path {path!r} has a NUL in it. Name the log file itself.", code="log_unreadable")
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise RadianceError(f"{path} is not a file. Name the log file itself.", code="log_unreadable")
         with open(path, "rb") as file:
