@@ -170,6 +170,7 @@ options:
     description:
       - Directory on the target for the journal, the backups, the receipts and the record, in a folder for each
         service.
+      - Of the receipts the last 20 are kept, and those of the last two switches on record.
     type: path
     required: true
   save_receipt:

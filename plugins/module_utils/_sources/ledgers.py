@@ -62,15 +62,21 @@ def read_boot(
 
 
 def _stand_in(receipts: str, reading: Reading) -> Reading:
-    """The receipt of the boot that runs, where the log tells less of it; else what the log tells."""
+    """The receipt of the boot that runs, where the log tells less of it, or of another one; else what the log tells."""
     reason = reading.ledger["reason"]
-    if reason is None:
+    if reason is None and not _in_a_bare_file(reading):
         return reading
     path, kept, notes = receipt.find(receipts, reading)
     if kept is None or kept.ledger["fingerprint"] == reading.ledger["fingerprint"]:
-        return reading._replace(notes=[*reading.notes, *notes])
-    told = f"The log does not tell the boot that runs ({reason['code']}), so its ledger is that of its receipt {path}."
+        return reading._replace(notes=[*reading.notes, *(notes if reason else ())])
+    why = reason["code"] if reason else "what it tells last is not what the process has printed"
+    told = f"The log does not tell the boot that runs ({why}), so its ledger is that of its receipt {path}."
     return kept._replace(notes=[told])
+
+
+def _in_a_bare_file(reading: Reading) -> bool:
+    """Whether a client may have written the last boot of the log, and a receipt can tell: the process is the engine."""
+    return "ticks" in reading.known.get("runs", {}) and "model" in reading.ledger["flags"]
 
 
 def _of_file(source: str, path: str, known: dict[str, t.Any], boot: int, pid_file: str | None) -> Reading:

@@ -4,14 +4,16 @@
 
 ``<fingerprint>.log`` is the text, ``<fingerprint>.json`` its identity. The identity is written last, and has a digest
 of both: a receipt without one, or with one that does not fit, does not count. A receipt stands in for a log that has
-lost the boot which runs, and for no other boot.
+lost the boot which runs, and for no other boot. A folder keeps the last ``KEPT``, and what its saver needs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
@@ -19,6 +21,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file imp
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, read_text
 
 SCHEMA = "kvfleet.radiance/receipt/1"
+KEPT = 20  # receipts of a service: some 20 KiB each
 
 _SOURCE = (
     "name",
@@ -33,6 +36,7 @@ _SOURCE = (
     "inode",
     "offset",
 )
+_FILE = re.compile(r"^([0-9a-f]{12})\.(?:log|json)$")
 _KEYS = ("schema", "fingerprint", "source", "runs", "flags", "digest")
 _LONGEST_IDENTITY = 1024 * 1024
 _NAMED = 3
@@ -50,10 +54,12 @@ class _Unusable(Exception):
     """Why a receipt does not count, as a clause."""
 
 
-def save(folder: str, reading: Reading) -> str:
+def save(folder: str, reading: Reading, needed: t.Iterable[str] = ()) -> str:
     """Keep the boot's text and its identity; returns the path of the text. Raises OSError.
 
     Where nothing tells which boot it is, or the text alone does not give the same ledger again, only the text is kept.
+    Receipts that are older than the last ``KEPT`` are removed, but for this one and for those of the fingerprints that
+    are ``needed``.
     """
     path = path_of(folder, reading.ledger)
     text = reading.text.encode("utf-8")
@@ -68,7 +74,27 @@ def save(folder: str, reading: Reading) -> str:
         }
         kept["digest"] = _digest(kept, text)
         _durable.replace(_identity_of(path), json.dumps(kept, sort_keys=True).encode("ascii") + b"\n", 0o600)
+    with contextlib.suppress(OSError):  # there is one too many, and the next save tries again
+        _prune(folder, {reading.ledger["fingerprint"], *needed})
     return path
+
+
+def _prune(folder: str, needed: t.Collection[str]) -> None:
+    """Remove the oldest receipts; nothing that is not named like one."""
+    files: dict[str, list[os.DirEntry[str]]] = {}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            found = _FILE.match(entry.name)
+            if found:
+                files.setdefault(found.group(1), []).append(entry)
+
+    def saved(fingerprint: str) -> float:
+        return max(entry.stat(follow_symlinks=False).st_mtime for entry in files[fingerprint])
+
+    for fingerprint in sorted(files, key=saved, reverse=True)[KEPT:]:
+        if fingerprint not in needed:
+            for entry in sorted(files[fingerprint], key=lambda one: one.name):  # the identity before its text
+                os.unlink(entry.path)
 
 
 def path_of(folder: str, ledger: t.Mapping[str, t.Any]) -> str:

@@ -11,6 +11,7 @@ import re
 import time
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import SIZE_PATTERN, parse_size
@@ -163,5 +164,15 @@ def _never(ledger: Ledger, text: str, timeout: float, answer: str) -> RadianceEr
 
 
 def save_receipt(state: State, reading: Reading) -> str:
-    """Keep the boot's text, which ends with its listening line, and which boot it is of; returns the text's path."""
-    return receipt.save(state.receipts, reading)
+    """Keep the boot's text, which ends with its listening line, and which boot it is of; returns the text's path.
+
+    The receipts of the last two switches on record stay however old they are: of the pair in force, and of the one
+    that a roll-back returns to.
+    """
+    try:
+        entries = _records.read(state.records)
+    except (OSError, RadianceError):  # who writes into it next says what is wrong with it
+        entries = []
+    switched = [entry["ledger"] for entry in entries if entry["kind"] == "switched"]
+    needed = [ledger["fingerprint"] for ledger in switched[-2:] if ledger and "fingerprint" in ledger]
+    return receipt.save(state.receipts, reading, needed)

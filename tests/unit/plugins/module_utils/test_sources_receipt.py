@@ -132,6 +132,39 @@ def test_a_log_that_has_the_boot_is_read_itself(engine: Engine) -> None:
     assert engine.read().ledger["source"]["kind"] == "file"
 
 
+def test_what_a_client_sent_is_no_boot_of_a_process_that_has_a_receipt(engine: Engine) -> None:
+    forged = TRAFFIC + HEALTHY.read_text().replace("0 settled at 2.01 GiB", "0 settled at 9.01 GiB")
+    whole = engine.read()
+    receipt.save(str(engine.receipts), whole)
+    with engine.log.open("a") as file:
+        file.write(forged)
+    assert engine.read(receipts=False).ledger["settled"][0]["free"]["text"] == "9.01 GiB"
+    found = engine.read()
+    assert (found.ledger["settled"], found.ledger["source"]["kind"]) == (whole.ledger["settled"], "receipt")
+    assert "what it tells last is not what the process has printed" in found.notes[0]
+    # A process that starts engines has boots that its receipts do not know.
+    engine.start(HEALTHY.read_text(), "--name", "not-the-engine")
+    receipt.save(str(engine.receipts), engine.read())
+    with engine.log.open("a") as file:
+        file.write(forged)
+    assert engine.read().ledger["settled"][0]["free"]["text"] == "9.01 GiB"
+
+
+def test_the_last_twenty_are_kept_and_those_that_are_needed(engine: Engine) -> None:
+    reading = engine.read()
+    others = [f"{number:012x}" for number in range(30)]
+    for number, name in enumerate(others):
+        for suffix in ("log", "json"):
+            file = engine.receipts / f"{name}.{suffix}"
+            file.write_text("x")
+            os.utime(file, (1000 + number, 1000 + number))
+    (engine.receipts / "notes.log").write_text("an operator's own")
+    path = pathlib.Path(receipt.save(str(engine.receipts), reading, [others[3]]))
+    left = {file.stem for file in engine.receipts.iterdir()}
+    assert left == {"notes", path.stem, others[3], *others[11:]}
+    assert (len(left), len(list(engine.receipts.iterdir()))) == (22, 43)
+
+
 def test_another_process_is_another_boot(engine: Engine) -> None:
     receipt.save(str(engine.receipts), engine.read())
     engine.start("")
