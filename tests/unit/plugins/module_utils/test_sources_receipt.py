@@ -143,7 +143,7 @@ def test_what_a_client_sent_is_no_boot_of_a_process_that_has_a_receipt(engine: E
     assert (found.ledger["settled"], found.ledger["source"]["kind"]) == (whole.ledger["settled"], "receipt")
     assert "what it tells last is not what the process has printed" in found.notes[0]
     # A process that starts engines has boots that its receipts do not know.
-    engine.start(HEALTHY.read_text(), "--name", "not-the-engine")
+    engine.start(HEALTHY.read_text(), *FLAGS[2:])
     receipt.save(str(engine.receipts), engine.read())
     with engine.log.open("a") as file:
         file.write(forged)
