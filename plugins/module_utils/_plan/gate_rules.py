@@ -88,7 +88,12 @@ def _pair_within_ceiling(s: Situation) -> Finding | None:
     says = (
         f"The pair {_pair_text(s.pair)} is {mib(asked)}; the ceiling of card {card.card} is {mib(card.mib)}{reserve}."
     )
-    if asked > limit:
+    holds = asked <= limit
+    if not holds and s.pair == (s.running.weights.mib, s.running.kv.mib):
+        # It was planned from another print of the same memory: it is over only where no rounding explains it.
+        holds = asked <= limit + card.plus_minus_mib
+        says += f" What runs is within the rounding, ± {card.plus_minus_mib:g}."
+    if not holds:
         fits = int(limit - s.pair[1])
         clear = s.ceiling.sure_limit_mib() - int(s.pair[1])
         says = (
@@ -100,7 +105,7 @@ def _pair_within_ceiling(s: Situation) -> Finding | None:
                 else f"A pool of {mib(s.pair[1])} leaves no room for a slab; the pair together can have {mib(limit)}."
             )
         )
-    return Finding("pair_within_ceiling", asked <= limit, says, source, True)
+    return Finding("pair_within_ceiling", holds, says, source, True)
 
 
 def _host_pool_holds_the_rest(s: Situation) -> Finding | str | None:

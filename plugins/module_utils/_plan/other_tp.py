@@ -40,9 +40,9 @@ def refuse_other_tp(ledger: Ledger, request: Request, running: Running, shape: S
     else:
         by = "what is " if figures.figures_from == "kv_model" else ""
         known = (
-            f"By {by}{'; '.join(figures.lines)}, {what} would need {mib(figures.needed_mib(shape))} a card, and a pool of "
-            f"{mib(math.ceil(figures.filled_mib(shape, request.backing, request.live) - 1e-6))} would back all that is "
-            "asked."
+            f"By {by}{'; '.join(figures.lines)}, {what} would need {mib(figures.needed_mib(shape))} a card, and a pool "
+            f"of {mib(math.ceil(figures.filled_mib(shape, request.backing, request.live) - 1e-6))} would back all that "
+            "is asked."
         )
     raise RadianceError(
         f"tp {request.tp} is asked for, and this boot ran at tp {runs or '(not printed)'}: what a card settles at, its "

@@ -119,8 +119,25 @@ def _stated(base: Situation) -> Choice:
             f"{base.ceiling.surest.line!r}. State a smaller {name}.",
             code="nothing_left",
         )
+    pair = (given, rest) if kv is None else (rest, given)
+    as_runs = (base.running.weights.mib, base.running.kv.mib)
+    now, now_other = as_runs if kv is None else as_runs[::-1]
+    gain = rest - now_other
+    if given == now and base.shape == base.running.shape and _not_worth_it(base, as_runs, pair, gain):
+        why = f"{name} {number(given)} runs, and the rest would give {other} {mib(gain)} more, less than min_gain_mib "
+        return Choice(as_runs, (f"{why}{request.min_gain_mib}: the running pair stays.",) if gain >= 1 else ())
     said = f"{name} was stated alone, so {other} takes the rest of the ceiling: {mib(rest)}."
-    return Choice((given, rest) if kv is None else (rest, given), (said,))
+    return Choice(pair, (said,))
+
+
+def _not_worth_it(base: Situation, as_runs: tuple[float, float], pair: tuple[float, float], gain: float) -> bool:
+    """Whether the rest of the ceiling is hardly more than what runs has of it, and mends nothing.
+
+    The rest is known to another rounding after each boot, and a command given twice must not restart twice.
+    """
+    if gain >= max(base.request.min_gain_mib, 1):
+        return False
+    return pair_holds(base._replace(pair=as_runs)) or (gain >= 0 and not pair_holds(base._replace(pair=pair)))
 
 
 def _does_not_fit(pool: int, limit: int, base: Situation) -> str:

@@ -21,7 +21,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.options import compared, filled_present, options
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.other_tp import refuse_other_tp
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import choose_pair
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import predict
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import predict, prefill_staging
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.prices import prices
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import NO_KV_MODEL, Request, read_request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running, read_running, was_stated
@@ -138,11 +138,13 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
     return plan
 
 
-def attempt_id(plan: t.Mapping[str, t.Any]) -> str:
-    """The id of an attempt to carry out a plan: the same for the same boot and the same wanted pair and shape."""
-    text = json.dumps(
-        {"fingerprint": plan["fingerprint"], "to": plan["to"]}, sort_keys=True, separators=(",", ":"), ensure_ascii=True
-    )
+def attempt_id(plan: t.Mapping[str, t.Any], image: str | None = None) -> str:
+    """The id of an attempt to carry out a plan: the same for the same boot and the same wanted pair and shape.
+
+    ``image`` is another image that is asked for with it, where one is.
+    """
+    goal = {"fingerprint": plan["fingerprint"], "to": plan["to"], **({"image": image} if image else {})}
+    text = json.dumps(goal, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
 
 
@@ -215,6 +217,12 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
     request, figures, shape = candidate.request, candidate.figures, candidate.shape
     if candidate.running.drafts is not None:
         said.append(_fewer_drafts(candidate.running))
+    staging, _rounding = prefill_staging(candidate)
+    if staging and restart and candidate.pair is not None and request.pair != "keep":
+        said.append(
+            f"This boot derived its slab, and {mib(staging)} of it went into prefill staging that a stated slab is not "
+            "charged: the ceiling does not count on them, and a second fill may find them free."
+        )
     if request.backing == "one_request":
         said.append(
             f"The pool is asked to back one request of {shape.max_model_len:,} tokens ({request.backing_reason}); all "

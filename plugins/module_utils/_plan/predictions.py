@@ -122,7 +122,7 @@ def _moved_mib(s: Situation, pair_sum_mib: float) -> tuple[float, float, float, 
 
 def _free(s: Situation, pair_sum_mib: float) -> t.Iterator[Json]:
     moved, rounding, shape, says = _moved_mib(s, pair_sum_mib)
-    staging, staging_rounding = _prefill_staging(s)
+    staging, staging_rounding = prefill_staging(s)
     for card in s.ceiling.cards:
         middle = card.free.mib - card.withdrawn_mib - moved + staging
         wide = card.free.plus_minus_mib + rounding + shape + staging_rounding
@@ -147,7 +147,7 @@ def _free(s: Situation, pair_sum_mib: float) -> t.Iterator[Json]:
         yield _prediction("unclaimed_mib", middle - wide, middle + wide, "MiB", f"unclaimed {size.text} now {says}")
 
 
-def _prefill_staging(s: Situation) -> tuple[float, float]:
+def prefill_staging(s: Situation) -> tuple[float, float]:
     """The prefill staging of a slab that this boot derived, and its rounding; the planned one is stated."""
     budget = s.ledger.get("budget") or {}
     printed = (budget.get("rows") or {}).get("prefill_staging")
