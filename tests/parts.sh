@@ -244,6 +244,12 @@ part_mutations() { python tests/mutations.py; }
 # Ten thousand boots read back, and as many damaged ones, where the part unit takes a sample.
 part_worlds() { WORLDS=10000 DAMAGES=10000 nice python -m pytest -q tests/unit/worlds; }
 
+# Five hundred random worlds and four requests of each, tried by the boots that they lead to, where the part unit takes a
+# sample; it prints what it counted.
+part_plans() {
+    PLANNED_WORLDS=500 PLANNED_REQUESTS=4 nice python -m pytest -q -rP tests/unit/rehearsal/test_rehearsal_plans.py -k random
+}
+
 # Times, so no part of every run: they say as much of what else the machine does.
 part_bench() { python tests/bench/ledger.py; }
 

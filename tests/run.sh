@@ -19,7 +19,7 @@ PARTS=(
     shell ruff format yaml types changelog galaxy docs lint sanity next-sanity hosts
     unit units integration molecule rehearsal next-unit next-rehearsal
 )
-EXTRA_PARTS=(mutations worlds bench)
+EXTRA_PARTS=(mutations worlds plans bench)
 
 # limit PART: the seconds after which it is ended
 limit() {
