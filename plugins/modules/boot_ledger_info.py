@@ -196,7 +196,7 @@ ledger:
   description:
     - What one boot printed, in the shape of schemas/ledger.schema.json. Also returned when the module fails.
     - A size is a dictionary of C(mib), C(plus_minus_mib) (half a unit of the last printed digit) and C(text).
-  returned: always, unless an option is wrong
+  returned: always, unless the source could not be asked or an option is wrong
   type: dict
   contains:
     schema:
@@ -371,11 +371,14 @@ code:
     - Why it failed, as a stable word. It is C(ledger.reason.code) where the ledger is not complete.
     - What could not be asked is V(key_unreadable), V(key_unusable), V(wrong_key), V(endpoint_unusable),
       V(pid_file_unreadable), V(process_unreadable), V(runtime_unusable), V(systemd_unreachable), V(command_missing) or
-      V(command_stuck). V(log_not_anonymous) means that the log would not give the same figures without its names.
+      V(command_stuck). With one of the first four RV(ledger) is what the log tells. V(log_not_anonymous) means that the
+      log would not give the same figures without its names.
   returned: failure
   type: str
   sample: not_ready
 """
+
+import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read_key
@@ -422,12 +425,14 @@ def main() -> None:
         supports_check_mode=True,
     )
     wanted = {key: module.params[key] for key in ("path", "text", "name", "boot", "pid_file", "scope", "receipts")}
+    more: dict[str, t.Any] = {}
     try:
+        reading = read_boot(module.params["source"], **wanted)
+        # An endpoint that cannot be asked, or a log that cannot be shown, leaves what the log tells.
+        ledger = more["ledger"] = reading.ledger
         key = read_key(module.params["api_key"], module.params["api_key_file"])
         if key is not None:
             module.no_log_values.add(key)
-        reading = read_boot(module.params["source"], **wanted)
-        ledger = reading.ledger
         for note in reading.notes:
             module.warn(note)
         if module.params["pid_file"] and module.params["source"] == "file" and ledger["source"]["started_at"] is None:
@@ -448,10 +453,9 @@ def main() -> None:
             if version is not None:
                 info, told_at, why = ask_server_info(module.params["endpoint"], key)
             if info is not None:
-                ledger = hold_to_endpoint(ledger, info, told_at)
+                ledger = more["ledger"] = hold_to_endpoint(ledger, info, told_at)
             else:
                 module.warn(why)
-        more = {}
         if module.params["with_log"]:
             more["log"] = anonymous_log(
                 reading.text,
@@ -461,10 +465,10 @@ def main() -> None:
                 secrets=[key] if key is not None else [],
             )
     except RadianceError as error:
-        module.fail_json(msg=error.text, code=error.code, **error.result)
+        module.fail_json(msg=error.text, code=error.code, **{**more, **error.result})
     if module.params["require"] == "complete" and ledger["status"] != "complete":
-        module.fail_json(msg=ledger["reason"]["text"], code=ledger["reason"]["code"], ledger=ledger, **more)
-    module.exit_json(changed=False, ledger=ledger, **more)
+        module.fail_json(msg=ledger["reason"]["text"], code=ledger["reason"]["code"], **more)
+    module.exit_json(changed=False, **more)
 
 
 if __name__ == "__main__":

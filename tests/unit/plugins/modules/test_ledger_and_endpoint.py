@@ -64,11 +64,22 @@ def booted(folder: pathlib.Path, kv_mib: int) -> t.Iterator[Booted]:
 def read(capsys: pytest.CaptureFixture[str]) -> t.Callable[..., dict[str, t.Any]]:
     def run_module(boot: Booted, **options: t.Any) -> dict[str, t.Any]:
         options = {"source": "file", "path": boot.log, "api_key": KEY, "require": "any", **options}
+        options = {name: value for name, value in options.items() if value is not None}
         with patch_module_args(options), pytest.raises(SystemExit):
             boot_ledger_info.main()
         return t.cast("dict[str, t.Any]", json.loads(capsys.readouterr().out)["ledger"])
 
     return run_module
+
+
+def test_what_an_endpoint_does_that_cannot_be_asked_leaves_what_the_log_tells(
+    read: t.Callable[..., dict[str, t.Any]], tmp_path: pathlib.Path
+) -> None:
+    with booted(tmp_path / "one", 5120) as one:
+        for options in ({"api_key": "another-key"}, {"api_key": None, "api_key_file": str(tmp_path / "gone")}):
+            found = read(one, endpoint=one.url, **options)
+            assert (found["status"], found["engine"]["version"]) == ("complete", None)
+            assert not [check for check in found["checks"] if check["name"].startswith("endpoint_")]
 
 
 def test_a_boot_and_the_endpoint_of_another_one(
