@@ -7,7 +7,7 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import probe_cost
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import cost_words, probe_cost
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _history, _price_report, _words
 
 WIDTH = 118
@@ -18,7 +18,8 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
     """The lines of the table.
 
     ``about`` has what a plan does not know: ``host``, ``service``, ``outage_seconds`` and ``outage_at`` (the last
-    restart on record, or None), ``probes`` (none, quick or full), ``undo`` (the command), ``notes`` (sentences),
+    restart on record, or None), ``probes`` (none, quick or full), ``rate`` (options of
+    ``probe_cost`` that are not its defaults), ``undo`` (the command), ``notes`` (sentences),
     ``record`` (of the service), and ``brief``: whether a restart follows, so that the options are only named. Where
     nothing is to change, nothing is predicted either.
     """
@@ -133,19 +134,16 @@ def _cost(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> str:
     if probes == "none":
         return "none will run (probes=none)"
     rate = next((item for item in plan["predictions"] if item["quantity"] == "prefill_tps"), None)
+    depth = to.get("num_speculative_tokens")
     cost = probe_cost(
         probes,
         to["max_num_seqs"],
         to["max_model_len"],
         prefill_tps=(rate["low"] + rate["high"]) / 2 if rate else None,
+        **({} if depth is None else {"speculative_tokens": depth}),
+        **{name: value for name, value in (about.get("rate") or {}).items() if value},
     )
-    seconds = (
-        "for as long as the prefill rate makes it" if cost["seconds"] is None else f"about {cost['seconds']:,.0f} s"
-    )
-    return (
-        f"{probes}: {seconds}; {cost['prompt_tokens']:,} prompt tokens go through the caches, "
-        f"{cost['generated_tokens']:,} are generated"
-    )
+    return f"{probes}: {cost_words(cost)}"
 
 
 def _how(item: t.Mapping[str, t.Any]) -> str:

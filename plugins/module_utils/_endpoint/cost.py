@@ -17,6 +17,8 @@ RATE_RUNS = 2
 LEAST_GENERATED = 128
 # More streams at once than this show nothing new, and a window of many sequences would make the probe dear.
 MOST_STREAMS = 8
+# What a later turn of the full form adds to a prompt at most, whatever the ratio.
+LATER_TOKENS = 1_000
 # A single stream decoded 90 to 124 tokens/s on the endpoints that published a figure.
 _DECODE_TPS = 100.0
 
@@ -44,6 +46,10 @@ def probe_cost(
     prompt_tokens: int = RATE_PROMPT_TOKENS,
     runs: int = RATE_RUNS,
     prefill_tps: float | None = None,
+    generate_tokens: int = RATE_GENERATE_TOKENS,
+    decode_tps: float | None = None,
+    chunk_tokens: int = CHUNK_TOKENS,
+    speculative_tokens: int = SPECULATIVE_TOKENS,
 ) -> dict[str, t.Any]:
     """``{prompt_tokens, generated_tokens, seconds}`` of all probes of one endpoint; zero for ``probes`` none.
 
@@ -51,24 +57,35 @@ def probe_cost(
     rate is known; it takes the rate at ``prompt_tokens`` for every prompt, so that longer windows take rather more.
     Calibration is refused before any prefill and costs nothing, and the short prompt after the boundary next to
     nothing. What ``full`` adds goes on from prompts that the prefix cache still knows; it is counted as if none did, so
-    that it is the most that it can cost.
+    that it is the most that it can cost. Rates whose prompts do not fit the window are not asked.
     """
     if probes == "none":
         return {"prompt_tokens": 0, "generated_tokens": 0, "seconds": 0.0}
-    each = boundary_generate_tokens(sequences, max_model_len)
-    rate_prompts = (runs + 1) * prompt_tokens
-    rate_generated = (runs + 1) * RATE_GENERATE_TOKENS
-    prompts = sequences * max(0, max_model_len - each) + rate_prompts
-    generated = sequences * each + rate_generated
-    alone = each + rate_generated
-    if probes == "full":
+    each = boundary_generate_tokens(sequences, max_model_len, chunk_tokens, speculative_tokens)
+    full = probes == "full"
+    fits = prompt_tokens + generate_tokens + (LATER_TOKENS if full else 0) <= max_model_len
+    rates = runs + 1 if fits else 0
+    prompts = sequences * max(0, max_model_len - each) + rates * prompt_tokens
+    generated = sequences * each + rates * generate_tokens
+    alone = each + rates * generate_tokens
+    if full:
         streams = min(sequences, MOST_STREAMS)
-        later = 1 + (streams if streams > 1 else 0)
+        later = 1 + (streams if streams > 1 else 0) if fits else 0
         prompts += max_model_len + later * prompt_tokens
-        generated += 1 + later * RATE_GENERATE_TOKENS
-        alone += later * RATE_GENERATE_TOKENS
+        generated += 1 + later * generate_tokens
+        alone += later * generate_tokens
     seconds = None
     if prefill_tps is not None and prefill_tps > 0:
         # Only the last boundary sequence decodes alone; the others decode while the next ones are prefilled.
-        seconds = round(prompts / prefill_tps + alone / _DECODE_TPS, 1)
+        seconds = round(prompts / prefill_tps + alone / (decode_tps or _DECODE_TPS), 1)
     return {"prompt_tokens": prompts, "generated_tokens": generated, "seconds": seconds}
+
+
+def cost_words(cost: t.Mapping[str, t.Any]) -> str:
+    """What ``probe_cost`` says, in words."""
+    seconds = cost["seconds"]
+    time = "for as long as the prefill rate makes it" if seconds is None else f"about {seconds:,.0f} s"
+    return (
+        f"{time}; {cost['prompt_tokens']:,} prompt tokens go through the caches, "
+        f"{cost['generated_tokens']:,} are generated"
+    )

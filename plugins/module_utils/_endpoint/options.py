@@ -61,14 +61,17 @@ class Settings(t.NamedTuple):
     api: str
 
 
-def run(module: t.Any, probe: t.Callable[[Settings], t.Mapping[str, t.Any]]) -> None:
-    """Check the options, then run ``probe``, unless this is check mode; never a traceback for a person's mistake."""
+def run(module: t.Any, probe: t.Callable[[Settings], t.Mapping[str, t.Any]], costly: bool = True) -> None:
+    """Check the options, then run ``probe``; never a traceback for a person's mistake.
+
+    In check mode, what costs the endpoint's users time does not run.
+    """
     try:
         key = read_key(module.params["api_key"], module.params["api_key_file"])
         if key is not None:
             module.no_log_values.add(key)
         settings = read(module.params, key)
-        result = {"skipped": True, "msg": CHECK_MODE} if module.check_mode else probe(settings)
+        result = {"skipped": True, "msg": CHECK_MODE} if module.check_mode and costly else probe(settings)
     except RadianceError as error:
         module.fail_json(msg=error.text, code=error.code, **error.result)
     module.exit_json(changed=False, **result)

@@ -18,6 +18,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import json_body
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.calibration import Calibration, calibrate
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import (
+    LATER_TOKENS,
     RATE_GENERATE_TOKENS,
     RATE_PROMPT_TOKENS,
     RATE_RUNS,
@@ -39,7 +40,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import Settings
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring import Bounds, conclude, score
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.turns import (
-    LATER_TOKENS,
     Sizes,
     Talk,
     concurrent_decode,

@@ -15,7 +15,11 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import corpus
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Said, ask, fields
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import json_body
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import LEAST_GENERATED, MOST_STREAMS
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import (
+    LATER_TOKENS,
+    LEAST_GENERATED,
+    MOST_STREAMS,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.counters import (
     UNCOUNTED,
     Counters,
@@ -48,8 +52,6 @@ _MOST_GENERATED = 8_192
 # The stretch in common is timed by the wall clock alone, so that more than this part between two accounts of it is a
 # host too busy to tell: the server's against the wall clock's, and its first half against its second.
 _PART = 0.03
-# What a later turn adds to a prompt at most, in tokens, whatever the ratio.
-LATER_TOKENS = 1_000
 
 
 class Talk(t.NamedTuple):

@@ -48,6 +48,18 @@ def test_check_mode_sends_nothing_and_says_so(name: str) -> None:
     assert "check mode" in result["msg"]
 
 
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_the_cost_is_told_in_check_mode_as_out_of_it(check_mode: bool) -> None:
+    options: dict[str, t.Any] = {"prefill_tps": 1000, "prompt_tokens": "4000", "probes": "full"}
+    with Small(window=6000).serving() as server:
+        cost = call("probe_cost_info", endpoint=server.url, api_key=KEY, check_mode=check_mode, **options)["cost"]
+        assert not [path for method, path, _headers, _body in server.requests if method == "POST"]
+    # Three of 6,000 less 128, the edge, and runs, second turn and three streams of 4,000.
+    assert cost["prompt_tokens"] == 3 * 5_872 + 6_000 + (3 + 4) * 4_000
+    assert (cost["sequences"], cost["max_model_len"]) == (3, 6_000)
+    assert cost["says"].startswith("full: about 89 s; 51,616 prompt tokens")
+
+
 def test_a_bad_option_fails_in_check_mode_too() -> None:
     result = call("rate_probe", endpoint="127.0.0.1:8000", check_mode=True)
     assert (result["failed"], result["code"]) == (True, "endpoint_unusable")

@@ -12,10 +12,6 @@ import typing as t
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import corpus
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies import TEXT, json_body
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import (
-    boundary_generate_tokens,
-    probe_cost,
-)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import (
     agree,
     agree_on_decode,
@@ -182,28 +178,3 @@ def test_between_the_first_token_and_the_last_there_is_little_to_differ(
 )
 def test_spread(values: list[float | None], expected: float | None) -> None:
     assert spread(values) == expected
-
-
-@pytest.mark.parametrize(
-    ("sequences", "window", "chunk", "depth", "tokens"),
-    [
-        (3, 200_000, 2048, 2, 600),
-        (3, 200_000, 1024, 2, 1200),
-        (3, 200_000, 2048, 0, 200),
-        (8, 200_000, 2048, 3, 2800),
-        (1, 200_000, 2048, 2, 128),
-        (2, 4096, 2048, 2, 128),
-    ],
-)
-def test_what_each_sequence_generates(sequences: int, window: int, chunk: int, depth: int, tokens: int) -> None:
-    assert boundary_generate_tokens(sequences, window, chunk, depth) == tokens
-
-
-def test_cost() -> None:
-    assert probe_cost("none", 3, 200_000) == {"prompt_tokens": 0, "generated_tokens": 0, "seconds": 0.0}
-    assert probe_cost("quick", 3, 200_000) == {"prompt_tokens": 728_700, "generated_tokens": 3_336, "seconds": None}
-    assert probe_cost("quick", 3, 200_000, prefill_tps=3996.0)["seconds"] == 203.7
-    assert probe_cost("quick", 3, 200_000, prompt_tokens=10_000, runs=4)["prompt_tokens"] == 648_200
-    # The edge, the second turn, and three streams, as if no cache knew any of it.
-    assert probe_cost("full", 3, 200_000) == {"prompt_tokens": 1_102_700, "generated_tokens": 5_385, "seconds": None}
-    assert probe_cost("full", 1, 200_000)["prompt_tokens"] == 573_872
