@@ -20,6 +20,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import MIB
 # The kernel tells a process's start within a second or two, and a runtime that of its container.
 _START_SECONDS = 10.0
 _EPSILON_MIB = 1e-6
+# Beyond any machine: what is larger is no figure, and no person reads it.
+_MOST = 10**15
 
 
 class EndpointCheck(t.TypedDict):
@@ -44,14 +46,14 @@ def check_endpoint(ledger: t.Mapping[str, t.Any], info: t.Any, now: float) -> li
         _version(ledger["engine"], _text(server.get("version"))),
         _served_model(ledger, server),
         _same("arch", "the architecture", _text(ledger["model"]["arch"]), _text(engine.get("arch"))),
-        _same("layers", "the layer count", ledger["model"]["layers"], count_of(engine.get("n_layers"))),
-        _same("tp", "the number of ranks", ledger["tp"], count_of(engine.get("tensor_parallel"))),
+        _same("layers", "the layer count", ledger["model"]["layers"], _count(engine.get("n_layers"))),
+        _same("tp", "the number of ranks", ledger["tp"], _count(engine.get("tensor_parallel"))),
         _same("wire", "the wire", ledger["wire"]["mode"], _wire(engine.get("tp_wire"))),
-        _same("sequences", "max_num_seqs", capacity["sequences"], count_of(server.get("max_num_seqs"))),
-        _same("tokens", "max_model_len", capacity["tokens"], count_of(server.get("max_model_len"))),
+        _same("sequences", "max_num_seqs", capacity["sequences"], _count(server.get("max_num_seqs"))),
+        _same("tokens", "max_model_len", capacity["tokens"], _count(server.get("max_model_len"))),
         *_cards(ledger, _list(engine.get("devices"))),
         *_groups(ledger["kv"]["groups"], _list(engine.get("kv_groups"))),
-        _checkpoints(ledger["kv"]["checkpoints"], count_of(engine.get("checkpoint_slots"))),
+        _checkpoints(ledger["kv"]["checkpoints"], _count(engine.get("checkpoint_slots"))),
     ]
     return [check for check in checks if check is not None]
 
@@ -120,11 +122,11 @@ def _served_model(ledger: t.Mapping[str, t.Any], server: dict[str, t.Any]) -> En
 
 
 def _cards(ledger: t.Mapping[str, t.Any], devices: list[t.Any]) -> t.Iterator[EndpointCheck | None]:
-    numbers = sorted(number for device in devices if (number := count_of(_dict(device).get("device"))) is not None)
+    numbers = sorted(number for device in devices if (number := _count(_dict(device).get("device"))) is not None)
     used = ledger["devices"]["used"]
     if devices and len(numbers) == len(devices) and len(used) == ledger["tp"]:
         yield _same("cards", "the list of cards", _listed(used), _listed(numbers))
-    bytes_of = [size for device in devices if (size := positive(_dict(device).get("vram_bytes"))) is not None]
+    bytes_of = [size for device in devices if (size := _amount(_dict(device).get("vram_bytes"))) is not None]
     total = ledger["budget"]["rows"]["card_total"]
     if devices and len(bytes_of) == len(devices) and total is not None:
         yield _size("card_total", "the smallest card", total, min(bytes_of))
@@ -132,7 +134,7 @@ def _cards(ledger: t.Mapping[str, t.Any], devices: list[t.Any]) -> t.Iterator[En
 
 def _groups(mine: list[dict[str, t.Any]], told: list[t.Any]) -> t.Iterator[EndpointCheck | None]:
     """Each group of the KV plan: its size, and what it is counted in."""
-    theirs = {str(name)[:64]: _dict(row) for row in told if (name := _dict(row).get("name")) is not None}
+    theirs = {name: _dict(row) for row in told if (name := _text(_dict(row).get("name"))) is not None}
     if not mine or not theirs:
         return
     names = [group["name"] for group in mine]
@@ -141,12 +143,12 @@ def _groups(mine: list[dict[str, t.Any]], told: list[t.Any]) -> t.Iterator[Endpo
         other = theirs.get(group["name"])
         if other is None:
             continue
-        size = positive(other.get("bytes"))
+        size = _amount(other.get("bytes"))
         if size is not None:
             yield _size(f"kv.{group['name']}", f"the KV group {group['name']}", group["size"], size)
         for key, their_key in (("blocks", "blocks"), ("tokens", "tokens"), ("slots", "states")):
             what = f"the number of {their_key} of the KV group {group['name']}"
-            yield _same(f"kv.{group['name']}.{key}", what, group[key], count_of(other.get(their_key)))
+            yield _same(f"kv.{group['name']}.{key}", what, group[key], _count(other.get(their_key)))
 
 
 def _checkpoints(mine: t.Mapping[str, t.Any], told: int | None) -> EndpointCheck | None:
@@ -199,7 +201,7 @@ def _begun(ledger: t.Mapping[str, t.Any]) -> float | None:
 
 
 def _served(server: dict[str, t.Any], now: float) -> float | None:
-    uptime = positive(server.get("uptime_s"))
+    uptime = _amount(server.get("uptime_s"))
     return None if uptime is None or uptime > now else now - uptime
 
 
@@ -216,6 +218,16 @@ def _wire(value: t.Any) -> str | None:
 
 def _listed(values: t.Iterable[t.Any]) -> str:
     return ", ".join(str(value) for value in values) or "none"
+
+
+def _count(value: t.Any) -> int | None:
+    count = count_of(value)
+    return count if count is not None and count < _MOST else None
+
+
+def _amount(value: t.Any) -> float | None:
+    amount = positive(value)
+    return amount if amount is not None and amount < _MOST else None
 
 
 def _text(value: t.Any) -> str | None:

@@ -106,6 +106,21 @@ def test_the_endpoint_of_the_same_boot() -> None:
 
 
 @pytest.mark.parametrize(
+    ("info", "untold"),
+    [
+        (changed("server", "max_num_seqs", to=10**400), 1),
+        (changed("engine", "devices", 0, "vram_bytes", to=1e308), 1),
+        (changed("engine", "kv_groups", 0, "name", to=["x"] * 1000), 4),
+        (changed("engine", "kv_groups", 0, "name", to="kv_attn\x1b[2J"), 4),
+    ],
+)
+def test_what_is_no_figure_and_no_name_is_not_told(info: dict[str, t.Any], untold: int) -> None:
+    checks = check_endpoint(ledger(flags=FLAGS), info, NOON)
+    assert len(checks) == 25 - untold + (untold == 4)  # the list of groups still is, and is another one
+    assert all(len(check["says"]) < 200 and check["says"].isprintable() for check in checks)
+
+
+@pytest.mark.parametrize(
     ("info", "name", "says"),
     [
         (changed("server", "version", to="1.0.5"), "version", "1.0.13 as the endpoint tells it and 1.0.5 in"),

@@ -215,7 +215,7 @@ def test_a_crash_loop_is_called_one(tmp_path: pathlib.Path) -> None:
     assert "loops" not in once
 
 
-# ------------------------------------------------------------------------------------------ a text, as a file of it is read
+# --------------------------------------------------------------------------------- a text, as a file of it is read
 
 
 def of_text(content: bytes) -> tuple[str, int, str]:
