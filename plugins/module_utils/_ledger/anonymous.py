@@ -25,7 +25,7 @@ _COMMON = frozenset(
 
 _END = r"[^\s\"'`,;:.()\[\]<>]"
 _SECRET_OPTION = re.compile(
-    r"((?:--?|\b)(?:[A-Za-z][\w-]*[-_])?(?:key|token|secret|password|passwd)(?:\s*=\s*|:\s+|\s+(?=\S*\d)))"
+    r"((?:--?|\b)(?:[A-Za-z][\w-]*[-_])?(?:key|token|secret|password|passwd)(?:\s*=\s*|:\s+|\s+(?=\S*\d))[\"']?)"
     r"(?!needs |is |must |takes )([^\s<>\"',;]{6,})",
     re.IGNORECASE,
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pathlib
 import platform
 import pwd
 import typing as t
@@ -23,5 +24,10 @@ def names_here() -> list[str]:
 
 
 def paths_in(flags: t.Mapping[str, str]) -> list[str]:
-    """The values of a command line that are paths: they may have blanks, by which a text does not show their end."""
-    return [value for value in flags.values() if value.strip("/") and "/" in value]
+    """The values of a command line that are paths: they may have blanks, by which a text does not show their end.
+
+    So may the folders that they are in.
+    """
+    paths = [value for value in flags.values() if value.strip("/") and "/" in value]
+    folders = {str(folder) for path in paths for folder in pathlib.PurePosixPath(path).parents if " " in folder.name}
+    return [*paths, *sorted(folders)]

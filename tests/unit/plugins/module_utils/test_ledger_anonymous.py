@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.anonymous import anonymous_log, figures
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.names import paths_in
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def of_line(line: str, names: tuple[str, ...] = (), secrets: tuple[str, ...] = (
         ("I /home/alice/x belongs to alice", "I <path-1> belongs to <name-1>"),
         ("W --api-key hunter22 and --api-key=hunter23", "W --api-key <key-1> and --api-key=<key-2>"),
         ("W api_key: hunter22", "W api_key: <key-1>"),
+        ("W token 'abcd1234' key=\"abcdefgh\"", "W token '<key-1>' key=\"<key-2>\""),
         ("W Authorization: Bearer abcd1234efgh", "W Authorization: Bearer <key-1>"),
         ("W sk-abc123def456ghi789", "W <key-1>"),
         ("W hf_AbCdEfGhIjKlMnOpQr1", "W <key-1>"),
@@ -66,6 +68,12 @@ def test_words_that_are_known() -> None:
     line = "I dank and Dank-7 in dankserver; open sesame by bob, /srv/My Models/a.rad of root"
     left = of_line(line, names=("dank", "bob", "/srv/My Models/a.rad", "root", ""), secrets=("open sesame",))
     assert left == "I <name-1> and <name-2>-7 in dankserver; <key-1> by <name-3>, <path-1> of root"
+
+
+def test_folders_of_the_command_line_may_have_blanks() -> None:
+    names = paths_in({"model": "/srv/My Models/of bob/a b.rad", "tp": "2", "x": "/"})
+    assert names == ["/srv/My Models/of bob/a b.rad", "/srv/My Models", "/srv/My Models/of bob"]
+    assert of_line("W no /srv/My Models/of bob/b.rad here", names=names) == "W no <path-1>/b.rad here"
 
 
 def test_the_same_thing_has_the_same_placeholder() -> None:
