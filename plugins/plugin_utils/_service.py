@@ -94,10 +94,11 @@ def container_objection(service: Service) -> None:
         if own in _OWN_OPTIONS:
             raise _unfit(service, f"has {own}: {_OWN_OPTIONS[own]}. Take it out")
         if option == "--log-driver" and value in _UNREADABLE_DRIVERS:
+            drivers = "json-file, local" if service["runtime"] == "docker" else "k8s-file, json-file"
             raise _unfit(
                 service,
-                f"has --log-driver {value}: nobody could read the boot of such a container afterwards. Take journald, "
-                "k8s-file or json-file, or leave it to the runtime",
+                f"has --log-driver {value}: nobody could read the boot of such a container afterwards. Take {drivers} "
+                "or journald, or leave it to the runtime",
             )
         variable = _variable(word, value)
         if variable and is_secret(variable):

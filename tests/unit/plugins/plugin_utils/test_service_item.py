@@ -221,6 +221,15 @@ def test_options_that_hide_the_engine_or_show_a_secret_are_refused(options: list
 
 
 @pytest.mark.parametrize(
+    ("service", "drivers"),
+    [(PODMAN, "Take k8s-file, json-file or journald, or"), (DOCKER, "Take json-file, local or journald, or")],
+)
+def test_a_log_that_nobody_could_read_names_the_drivers_of_its_runtime(service: dict[str, t.Any], drivers: str) -> None:
+    with pytest.raises(RadianceError, match=drivers):
+        _service.engine_command({**service, "container_options": ["--log-driver", "none"]})
+
+
+@pytest.mark.parametrize(
     "options",
     [
         ["--log-driver", "journald"],
