@@ -85,8 +85,8 @@ options:
       - Where the log has lost the boot that runs (it was rotated away, removed, cut, or its driver cannot be read), the
         ledger is read from the boot's receipt, with the same figures and the same fingerprint. That is a warning, and
         C(ledger.source.kind) is then V(receipt).
-      - It is read from there also where the last boot of a log file (O(source=file) with O(pid_file)) is another one than
-        that of the receipt. A process has one boot, so a client of the endpoint may have sent the rest.
+      - It is read from there also where the last boot of a log file (O(source=file) with O(pid_file)) is another one
+        than that of the receipt. A process has one boot, so a client of the endpoint may have sent the rest.
       - A receipt counts only for the very container, the invocation of the unit, or the process (O(source=file) with
         O(pid_file)) that runs now. One that was changed or is not whole is named in a warning, and not used.
     type: path

@@ -36,7 +36,7 @@ _NO_CAPACITY: shapes.Capacity = {
     "backing_percent": None,
     "full_length_sessions": None,
 }
-_ENGINE_LINE = re.compile(r"(?<=.)\b[EWI](?:\[\d{1,3}\])? (?:device: (?:AQL|host) backend|VRAM budget, per card:)")
+_ENGINE_LINE = re.compile(r"(?<=.)[EWI](?:\[\d{1,3}\])? (?:device: (?:AQL|host) backend|VRAM budget, per card:)")
 _NAMED = 24
 _NO_MODEL: shapes.Model = {"name": None, "arch": None, "quant": None, "layers": None, "trained_context": None}
 
@@ -181,7 +181,7 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
     quarrels = agreement.quarrels(ledger, log)
     unread = tables.read_budget(log).unread
     printed = [message for message in log if message.text]
-    behind = _behind_a_prefix(chosen.lines or []) if chosen.headless else ""
+    behind = _behind_a_prefix(chosen.lines or [])
     seen = ledger["source"]["boots_seen"]
     if chosen.lines is None or (not chosen.lines and seen):
         status, code = "absent", "boot_not_in_log"
@@ -213,6 +213,9 @@ def _judge(ledger: shapes.Ledger, log: list[Message], chosen: boots.Boots, boot:
         )
     elif not ledger["ready"]:
         status, code, text = "incomplete", "not_ready", _last_words(log, chosen.lines)
+    elif behind:
+        status, code = "incomplete", "rows_unreadable"
+        text = f"The log has lost the end of a line, so that two boots are one.{behind}"
     elif unread:
         status, code = "incomplete", "rows_unreadable"
         quoted = ", ".join(f"{name} {figure!r}" for name, figure in unread.items())

@@ -112,6 +112,14 @@ def test_what_is_no_text_of_the_engine(text: str) -> None:
 # ------------------------------------------------------------------------------------------ cuts, holes, interleaving
 
 
+def test_two_boots_that_run_into_each_other() -> None:
+    other = MIXED.replace("I device: AQL", "I load: rank 0, movI device: AQL", 1)
+    found = ledger(HEALTHY[: HEALTHY.index("I[0] sampler: ")] + other)
+    assert (found["source"]["boots_seen"], found["ready"]) == (1, True)
+    assert verdict(found) == ("incomplete", "rows_unreadable")
+    assert "behind 'load: rank 0, mov', which is not known here" in found["reason"]["text"]
+
+
 def test_a_table_that_ends_in_a_row() -> None:
     found = ledger(HEALTHY[: HEALTHY.index("  vram_weights        23") + 10])
     assert verdict(found) == ("incomplete", "not_ready")
