@@ -55,8 +55,9 @@ def _head(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> str:
     where = f"{about['service']} on {about['host']}"
     if not plan["restart"]:
         return f"{where}: nothing to change, {_words.pair(plan['to'])} MiB a card stays (slab + pool)"
+    less = ", the pool less than the contract" if plan["contract"].get("backing") == "one_request" else ""
     return (
-        f"{where}: {_words.pair(plan['from'])} → {_words.pair(plan['to'])} MiB a card (slab + pool), one restart "
+        f"{where}: {_words.pair(plan['from'])} → {_words.pair(plan['to'])} MiB a card (slab + pool{less}), one restart "
         f"[{', '.join(plan['changes'])}]"
     )
 
