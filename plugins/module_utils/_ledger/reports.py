@@ -91,18 +91,12 @@ def _devices(text: str) -> list[int]:
 
 
 def read_model(log: t.Sequence[Message]) -> shapes.Model | None:
-    for message in log:
-        found = _MODEL.match(message.text[:1000])
-        if found:
-            name, arch, quant, layers, context = found.groups()
-            return {
-                "name": name,
-                "arch": arch,
-                "quant": quant,
-                "layers": int(layers),
-                "trained_context": int(context),
-            }
-    return None
+    lines = (_MODEL.match(message.text[:1000]) for message in log)
+    found = {line.groups() for line in lines if line}
+    if len(found) != 1:
+        return None
+    ((name, arch, quant, layers, context),) = found
+    return {"name": name, "arch": arch, "quant": quant, "layers": int(layers), "trained_context": int(context)}
 
 
 _Record = t.TypeVar("_Record", bound=t.Mapping[str, t.Any])
@@ -234,12 +228,16 @@ def read_wire(log: t.Sequence[Message], budgeted: bool) -> shapes.Wire:
 
     No announcement is an exact wire, unless a piece of one is there.
     """
-    for message in log:
-        if _LOSSY.match(message.text):
-            found = _EXACT_ROWS.search(message.text)
-            return {"mode": "wht6", "exact_rows": int(found.group(1)) if found else None}
+    lossy = {_exact_rows(message.text) for message in log if _LOSSY.match(message.text)}
+    if lossy:
+        return {"mode": "wht6", "exact_rows": lossy.pop()} if len(lossy) == 1 else {"mode": None, "exact_rows": None}
     torn = any(_TORN.search(text) for message in log for text in (message.text, *message.rows))
     return {"mode": "exact" if budgeted and not torn else None, "exact_rows": None}
+
+
+def _exact_rows(text: str) -> int | None:
+    found = _EXACT_ROWS.search(text)
+    return int(found.group(1)) if found else None
 
 
 def read_chunk(log: t.Sequence[Message]) -> shapes.Chunk:

@@ -120,6 +120,21 @@ def test_two_boots_that_run_into_each_other() -> None:
     assert "behind 'load: rank 0, mov', which is not known here" in found["reason"]["text"]
 
 
+@pytest.mark.parametrize(
+    ("line", "other", "missing"),
+    [
+        ("I model: qwen3.8-flash-next  arch=qwen4exp", "I model: another  arch=qwen4exp", "model"),
+        ("Steps of at most 25 rows are exact", "Steps of at most 12 rows are exact", "wire"),
+    ],
+)
+def test_a_line_of_another_boot_beside_its_own(line: str, other: str, missing: str) -> None:
+    (own,) = [one for one in HEALTHY.splitlines(keepends=True) if line in one]
+    assert ledger(HEALTHY.replace(own, own + own))["status"] == "complete"
+    found = ledger(HEALTHY.replace(own, own + own.replace(line, other)))
+    assert verdict(found) == ("incomplete", "rows_missing")
+    assert found["missing"] == [missing]
+
+
 def test_a_table_that_ends_in_a_row() -> None:
     found = ledger(HEALTHY[: HEALTHY.index("  vram_weights        23") + 10])
     assert verdict(found) == ("incomplete", "not_ready")
