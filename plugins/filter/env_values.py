@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - What is neither pair nor shape stays as the env in force has it.
-positional: _input, to, in_force, host_pool_mib
+positional: _input, to, in_force, host_pool_mib, image
 options:
   _input:
     description:
@@ -32,6 +32,10 @@ options:
     description:
       - A new size of the pinned pool.
     type: raw
+  image:
+    description:
+      - Another image, where one is asked for.
+    type: str
 """
 
 EXAMPLES = r"""

@@ -11,8 +11,10 @@ version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - A change of the image is not part of a resize.
-positional: _input, request, env, findings
+  - A service without a container has no image, and an image is never applied along with the rest of the fleet
+    directory.
+  - What the host itself has to tell is P(kvfleet.radiance.image_choice#filter).
+positional: _input, request, findings
 options:
   _input:
     description:
@@ -23,11 +25,6 @@ options:
     description:
       - What the command asks; V(image) and V(drift) of it count.
     type: dict
-    required: true
-  env:
-    description:
-      - Path of the env of the service, for the way out.
-    type: str
     required: true
   findings:
     description:
@@ -42,22 +39,21 @@ EXAMPLES = r"""
   ansible.builtin.fail:
     msg: "{{ objection }}"
   vars:
-    service: "{{ endpoint_services[0] }}"
-    objection: "{{ service | kvfleet.radiance.image_objection({'image': image}, 'scripts/flashnext.env') }}"
+    objection: "{{ endpoint_services[0] | kvfleet.radiance.image_objection({'image': image}) }}"
   when: objection is truthy
 """
 
 RETURN = r"""
 _value:
   description:
-    - A sentence, empty where no image is asked or applied.
+    - A sentence, empty where nothing is in the way of it.
   type: str
 """
 
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._service import image_objection
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._image import image_objection
 
 
 class FilterModule:

@@ -13,7 +13,7 @@ author:
 description:
   - A value that the command states goes before one that the inventory declares; what neither has stays as it
     runs.
-positional: _input, request, stated, applied, back
+positional: _input, request, stated, applied, back, image, running
 options:
   _input:
     description:
@@ -38,6 +38,14 @@ options:
     description:
       - What P(kvfleet.radiance.way_back#filter) returned; it is the whole request then.
     type: dict
+  image:
+    description:
+      - What P(kvfleet.radiance.image_choice#filter) returned, where an image is asked for.
+    type: dict
+  running:
+    description:
+      - The pair in force. One that a command stated is stated again for another image.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -49,7 +57,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - Options of P(kvfleet.radiance.pair_plan#module), all but the ledger.
+    - Options of P(kvfleet.radiance.pair_plan#module), all but the ledger, and V(image) where another one is asked for.
   type: dict
 """
 

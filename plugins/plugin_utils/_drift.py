@@ -104,9 +104,9 @@ def _lost_image(service: t.Mapping[str, t.Any], source: t.Mapping[str, t.Any], e
     if container.is_image(str(declared), str(image), source.get("image_digest")):
         return []
     return [
-        f"The running container has the image {image}, and the inventory declares {declared}. A resize changes no "
-        f"image: write {image} in `image` of {service.get('name')} in the inventory, or restart it with {declared} "
-        "first."
+        f"The running container has the image {image}, and the inventory declares {declared}, while no env says which "
+        f"is in force: write {image} in `image` of {service.get('name')} in the inventory, and ask for another with "
+        f"-e image={declared}."
     ]
 
 
@@ -172,16 +172,23 @@ def _explanation(findings: t.Sequence[t.Mapping[str, t.Any]], record: t.Sequence
     )
     if planned is None:
         return ""
-    before, after = planned["plan"]["from"], switched["to"]
-    names = {key: name for name, key in _words.ENV_OF.items()}
+    before, after = _env_of(planned["plan"]["from"]), _env_of(switched["to"])
+    before["IMAGE"], after["IMAGE"] = planned.get("image_before"), switched.get("image")
     for item in findings:
-        name = names.get(item["name"])
-        if name is None or str(before.get(name)) != item["fleet"] or str(after.get(name)) != item["running"]:
+        key = item["name"]
+        was, is_now = before.get(key) or "", after.get(key) or ""
+        if was == is_now or (was, is_now) != (item["fleet"], item["running"]):
             return ""
+    image = f" of the image {after['IMAGE']}" if any(item["name"] == "IMAGE" for item in findings) else ""
     return (
-        f"The switch of {switched['at']} (record {switched['id']}) put {_words.pair(after)} MiB there, and the fleet "
-        "directory was not written after it. It is written now."
+        f"The switch of {switched['at']} (record {switched['id']}) put {_words.pair(switched['to'])} MiB{image} there, "
+        "and the fleet directory was not written after it. It is written now."
     )
+
+
+def _env_of(to: t.Mapping[str, t.Any]) -> dict[str, str | None]:
+    """Pair and shape by their keys in an env, as text; None for what is not stated there."""
+    return {key: None if to.get(name) is None else str(to[name]) for name, key in _words.ENV_OF.items()}
 
 
 def running_pair(ledger: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

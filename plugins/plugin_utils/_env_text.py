@@ -46,6 +46,7 @@ def _plan_lines(made: t.Mapping[str, t.Any], history: t.Mapping[str, t.Any]) -> 
         "",
         f"From {_words.pair(plan['from'])} MiB a card, {_words.shape(plan['from'])}",
         f"to   {_words.pair(plan['to'])} MiB a card, {_words.shape(plan['to'])}",
+        *_image_lines(made),
         "",
         f"Ledger of boot {plan['fingerprint']}:",
     ]
@@ -58,6 +59,18 @@ def _plan_lines(made: t.Mapping[str, t.Any], history: t.Mapping[str, t.Any]) -> 
     lines += ["", "Predictions:"]
     lines += [f"  {line}" for line in prediction_words(history["predictions"])]
     return lines
+
+
+def _image_lines(made: t.Mapping[str, t.Any]) -> list[str]:
+    """Which image the plan put in force, where it was another one, and whose ledger the figures below are of."""
+    image, before = made.get("image"), made.get("image_before")
+    if image is None or image == before:
+        return []
+    release = made["request"].get("engine_version")
+    return [
+        f"Image {image}" + (f", release {release}" if release else ""),
+        f"instead of {before}, whose boot printed the ledger below: evidence of another stack.",
+    ]
 
 
 def ceiling_words(plan: t.Mapping[str, t.Any]) -> list[str]:
@@ -130,9 +143,11 @@ def prediction_sentence(prediction: t.Mapping[str, t.Any]) -> str:
 
 
 def _failed_lines(attempt: t.Mapping[str, t.Any]) -> list[str]:
+    image = f" of the image {attempt['image']}" if attempt.get("image") else ""
     lines = [
         "",
-        f"{attempt['at']}: {_words.pair(attempt['to'])} MiB was tried and rolled back in phase {attempt['phase']}:",
+        f"{attempt['at']}: {_words.pair(attempt['to'])} MiB{image} was tried and rolled back in phase "
+        f"{attempt['phase']}:",
         f"  {one_line(attempt['says'])}",
     ]
     return lines + [f"  {line}" for line in prediction_words(attempt["predictions"])]

@@ -93,11 +93,12 @@ def env_values(
     to: t.Mapping[str, t.Any],
     in_force: t.Mapping[str, str] | None = None,
     host_pool_mib: t.Any = None,
+    image: t.Any = None,
 ) -> dict[str, str]:
     """The values of the env: the pair and shape of ``to``, then identity (image, model, port) and further flags.
 
     What is not pair or shape stays as the env in force has it: changing it is not a resize. ``host_pool_mib`` is the
-    one flag that a resize may move.
+    one flag that a resize may move, and ``image`` is another image that was asked for.
     """
     values = {key: str(to[name]) for name, key in _words.ENV_OF.items() if to.get(name) is not None}
     identity = {"IMAGE": service.get("image"), "MODEL": service["model"], "PORT": service["port"]}
@@ -107,6 +108,8 @@ def env_values(
             values[key] = (in_force or {}).get(key, str(value))
     if host_pool_mib not in (None, ""):
         values["HOST_POOL_MIB"] = str(host_pool_mib)
+    if image not in (None, "") and "IMAGE" in values:
+        values["IMAGE"] = str(image)
     return values
 
 
@@ -114,7 +117,12 @@ def identity_notes(service: t.Mapping[str, t.Any], in_force: t.Mapping[str, str]
     """Sentences on what the inventory declares otherwise than the env in force has it."""
     wanted = env_values(service, {})
     return [
-        f"{key} is {in_force[key]} in the env and {value} in the inventory. Changing it is no resize: it stays."
+        f"{key} is {in_force[key]} in the env and {value} in the inventory. "
+        + (
+            f"The env is in force; -e image={value} asks for the other one."
+            if key == "IMAGE"
+            else "Changing it is no resize: it stays."
+        )
         for key, value in wanted.items()
         if key in in_force and in_force[key] != value and key != "HOST_POOL_MIB"
     ]
@@ -138,7 +146,7 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
         return out
     ceiling, contract = plan.get("ceiling"), plan.get("contract")
     total = int(env.values["VRAM_WEIGHTS_MIB"]) + int(env.values["VRAM_KV_MIB"])
-    if ceiling and plan.get("restart"):
+    if ceiling and plan.get("restart") and not _is_over(plan):
         bound = ceiling["mib"] - ceiling["reserve_mib"] - ceiling.get("others_mib", 0)
         if total > bound:
             out.append(
@@ -158,6 +166,11 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
                 f"{needed:,.2f}."
             )
     return out
+
+
+def _is_over(plan: t.Mapping[str, t.Any]) -> bool:
+    """Whether a plan is over its ceiling and knows it: it returns to an image whose own boot held that pair."""
+    return any(gate["name"] == "pair_within_ceiling" and not gate["holds"] for gate in plan["gates"])
 
 
 def gate_applies(plan: t.Mapping[str, t.Any], name: str) -> bool:

@@ -24,30 +24,37 @@ def record_entry(
 ) -> dict[str, t.Any]:
     """A line of the record with its stamp and id. Raises RadianceError ``record_invalid``.
 
-    A planned line without ``attempt`` gets the one of its plan; the price table and the arms stay out of it: nothing is
-    ever read from there, the table is long, and the arms are lines of the record or stand in the inventory. Where
+    A planned line without ``attempt`` gets the one of its plan; prices, options and arms stay out of it: nothing is ever
+    read from there, the former are long, and the arms are lines of the record or stand in the inventory. Where
     ``record`` has the same line already, and its attempt has not come to an end since, that line is returned: trying
     again is not another plan.
     """
     if kind == "planned" and not attempt:
-        attempt = _plan.attempt_id(fields["plan"])
+        attempt = _plan.attempt_id(fields["plan"], _new_image(fields))
     if kind == "planned":
         fields = {
-            "plan": _without(fields["plan"], "prices"),
+            **fields,
+            "plan": _without(fields["plan"], "prices", "options"),
             "request": _without(fields["request"], "arms"),
         }
     for entry in reversed(record):
         if entry["attempt"] == attempt and entry["kind"] in ("switched", "rolled_back"):
             break
         if (entry["kind"], entry["host"], entry["service"], entry["attempt"]) == (kind, host, service, attempt) and all(
-            entry[name] == value for name, value in fields.items()
+            entry.get(name) == value for name, value in fields.items()
         ):
             return dict(entry)
     return _records.entry(kind, host, service, attempt, **fields)
 
 
-def _without(value: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
-    return {key: item for key, item in value.items() if key != name}
+def _new_image(planned: t.Mapping[str, t.Any]) -> str | None:
+    """The image that a plan is for, where it is another than the one that runs."""
+    image = planned.get("image")
+    return image if image != planned.get("image_before") else None
+
+
+def _without(value: t.Mapping[str, t.Any], *names: str) -> dict[str, t.Any]:
+    return {key: item for key, item in value.items() if key not in names}
 
 
 def record_entries(
@@ -123,7 +130,7 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
 
     Returns ``{made, predictions, failed, stated, outage_seconds, tried}``: ``made`` the planned line of the attempt
     that put ``pair`` there (None: it was taken over as found), ``predictions`` its predictions with their verdicts,
-    ``failed`` the attempts after it that were rolled back ([{at, to, phase, says, predictions}], only what was not
+    ``failed`` the attempts after it that were rolled back ([{at, to, image, phase, says, predictions}], only what was not
     held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last switch on record that held: an
     attempt that failed tells how long failing took.
     """
@@ -140,6 +147,7 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
                 {
                     "at": ended["at"],
                     "to": ended["tried"],
+                    "image": _new_image(attempt[0]),
                     "phase": ended["phase"],
                     "says": ended["says"],
                     "predictions": [item for item in judged(attempt) if item["verdict"] not in ("held", "open")],
@@ -167,10 +175,11 @@ def _same_pair(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool
 
 
 def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
-    """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, returns_to, says}``.
+    """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, image, returns_to, says}``.
 
     ``previous`` is what ran before the last attempt that switched. An id means the pair and shape that its line put in
-    force: the ``to`` of a planned, switched or rollback line, and of a rolled_back line what ran again after it.
+    force: the ``to`` of a planned, switched or rollback line, and of a rolled_back line what ran again after it; so it is
+    with its image, None where the line has none and the image in force stays.
     Raises RadianceError ``nothing_to_return_to``.
     """
     switched = [attempt for attempt in attempts(record) if (ended_by(attempt) or {}).get("kind") == "switched"]
@@ -182,11 +191,12 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
                 code="nothing_to_return_to",
             )
         entry = switched[-1][0]
-        return _return_to(entry["plan"]["from"], entry)
+        return _return_to(entry["plan"]["from"], entry.get("image_before"), entry)
     for entry in record:
         if entry["id"] == to and _put_in_force(entry):
-            return _return_to(_put_in_force(entry), entry)
-    choices = [_choice(entry) for entry in record if _put_in_force(entry)]
+            return _return_to(_put_in_force(entry), entry.get("image"), entry)
+    images = {entry.get("image") for entry in record if entry.get("image")}
+    choices = [_choice(entry, len(images) > 1) for entry in record if _put_in_force(entry)]
     raise RadianceError(
         "\n".join(
             [
@@ -199,12 +209,13 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     )
 
 
-def _choice(entry: Entry) -> str:
-    """A line that a person can choose, short enough for the column of the summary."""
+def _choice(entry: Entry, with_image: bool = False) -> str:
+    """A line that a person can choose, short enough for the column of the summary; its image where there are several."""
     to = _put_in_force(entry)
     sequences, context = _words.number(to.get("max_num_seqs")), _words.number(to.get("max_model_len"))
     shape = f"{sequences} x {context}, {to.get('kv_cache_dtype')}, depth {to.get('num_speculative_tokens')}"
-    return f"{entry['id']} {entry['at']} {_words.pair(to)}, {shape}"
+    image = f", {entry.get('image') or _words.UNKNOWN}" if with_image else ""
+    return f"{entry['id']} {entry['at']} {_words.pair(to)}, {shape}{image}"
 
 
 def _put_in_force(entry: Entry) -> dict[str, t.Any]:
@@ -222,13 +233,17 @@ def way_back_or_objection(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.A
         return {"objection": error.text, "code": error.code}
 
 
-def rolled_back_before(record: t.Sequence[Entry], to: t.Mapping[str, t.Any]) -> list[str]:
-    """A sentence where the last try of this very pair and shape was rolled back."""
+def rolled_back_before(record: t.Sequence[Entry], to: t.Mapping[str, t.Any], image: str | None = None) -> list[str]:
+    """A sentence where the last try of this very pair and shape, and of ``image`` if it is another, was rolled back."""
+    planned = {entry["attempt"]: _new_image(entry) for entry in record if entry["kind"] == "planned"}
     tries = [
         entry
         for entry in record
-        if (entry["kind"] == "switched" and _same_pair(entry["to"], to))
-        or (entry["kind"] == "rolled_back" and _same_pair(entry["tried"], to))
+        if (
+            (entry["kind"] == "switched" and _same_pair(entry["to"], to))
+            or (entry["kind"] == "rolled_back" and _same_pair(entry["tried"], to))
+        )
+        and planned.get(entry["attempt"]) == image
     ]
     if not tries or tries[-1]["kind"] != "rolled_back":
         return []
@@ -237,6 +252,7 @@ def rolled_back_before(record: t.Sequence[Entry], to: t.Mapping[str, t.Any]) -> 
     return [f"{_words.pair(to)} was rolled back on {last['at']} in phase {last['phase']}: {says}"]
 
 
-def _return_to(pair: t.Mapping[str, t.Any], entry: Entry) -> dict[str, t.Any]:
+def _return_to(pair: t.Mapping[str, t.Any], image: str | None, entry: Entry) -> dict[str, t.Any]:
     to = {name: pair.get(name) for name in _words.ENV_OF}
-    return {"to": to, "returns_to": entry["id"], "says": f"returning to {_words.pair(to)} of record {entry['id']}"}
+    says = f"returning to {_words.pair(to)} of record {entry['id']}"
+    return {"to": to, "image": image, "returns_to": entry["id"], "says": says}

@@ -8,7 +8,13 @@ import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import cost_words, probe_cost
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _history, _price_report, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _env_text,
+    _history,
+    _image,
+    _price_report,
+    _words,
+)
 
 WIDTH = 118
 _LABEL = 10
@@ -20,7 +26,7 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
     ``about`` has what a plan does not know: ``host``, ``service``, ``outage_seconds`` and ``outage_at`` (the last
     restart on record, or None), ``probes`` (none, quick or full), ``rate`` (options of
     ``probe_cost`` that are not its defaults), ``undo`` (the command), ``notes`` (sentences),
-    ``record`` (of the service), and ``brief``: whether a restart follows, so that the options are only named. Where
+    ``record`` (of the service), ``image`` (what ``image_choice`` found, where one is asked for), and ``brief``: whether a restart follows, so that the options are only named. Where
     nothing is to change, nothing is predicted either.
     """
     lines = [_head(plan, about)]
@@ -28,6 +34,8 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _row("shape", [f"{_words.shape(plan['from'])} → {_words.shape(plan['to'])}"])
     else:
         lines += _row("shape", [f"{_words.shape(plan['to'])}, stays"])
+    image = about.get("image") or {}
+    lines += _row("image", _image.image_words(image))
     quoted = [f'"{line}"' for line in (plan.get("ceiling") or {}).get("lines", [])]
     lines += _row("ceiling", _env_text.ceiling_words(plan) + quoted)
     lines += _row("", _about_free(plan))
@@ -42,11 +50,15 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _row("outage", [_outage(about)])
         lines += _row("probes", [_cost(plan, about)])
         lines += _row("undo", [about["undo"]], fold=False)
+        if image and not image["same"]:
+            lines += _row("then", [f"{_price_report.command(about['undo'])} -e fill=true"], fold=False)
+            lines += _row("", ["the second fill, from what the first boot of the new image prints"])
     if plan["restart"] or not about.get("brief"):
         lines += _row("options", _options(plan, bool(about.get("brief"))))
     if not about.get("brief"):
-        lines += _price_report.price_report(plan, about["undo"])
-    before = _history.rolled_back_before(about.get("record") or [], plan["to"]) if plan["restart"] else []
+        lines += _price_report.price_report(plan, about["undo"] + _image.arguments(image))
+    tried = None if not image or image["same"] else image["image"]
+    before = _history.rolled_back_before(about.get("record") or [], plan["to"], tried) if plan["restart"] else []
     lines += _row("note", [*before, *plan.get("warnings", []), *about.get("notes", [])])
     return lines
 

@@ -32,7 +32,7 @@ def price_report(plan: t.Mapping[str, t.Any], undo: str) -> list[str]:
     )
     more = f" The plan file has {rest} more." if rest else ""
     lines += [f"    {part}" for part in textwrap.wrap(about + more, WIDTH - 4)]
-    lines.append(f"    get one: {_command(undo)} and its arguments")
+    lines.append(f"    get one: {command(undo)} and its arguments")
     return lines
 
 
@@ -74,6 +74,6 @@ def _line(row: t.Sequence[str], widths: t.Sequence[int]) -> list[str]:
     return [line] if len(line) <= WIDTH else [f"    {cells}".rstrip(), f"      {row[-1]}"]
 
 
-def _command(undo: str) -> str:
+def command(undo: str) -> str:
     """The resize command of the same playbooks, host and service as the one that undoes it."""
     return re.sub(r"\brollback\b", "resize", re.sub(r" -e to=\S+", "", undo), count=1)

@@ -9,7 +9,7 @@ import pathlib
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _image, _schemas, _service
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF, SHAPE
 
 # What a command may ask, by its bare -e name.
@@ -30,6 +30,7 @@ REQUEST = (
     "live_sessions",
     "tp",
     "image",
+    "engine_version",
     "accept",
     "fill",
     "plan",
@@ -87,6 +88,9 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
                 listed = f"{', '.join(words[:-1])} or {words[-1]}"
                 return f"{name} is {str(request[name])!r}. Write {name}={listed}."
         _pair({}, {name: value for name, value in request.items() if value not in (None, "")}, False, {})
+        said = _image_words(request)
+        if said:
+            return said
         if not services:
             return f"{host} declares no endpoint_services in the inventory."
         meant = chosen(services, request.get("service"))
@@ -99,6 +103,21 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
                 from_plan_file(content, host, str(service.get("name")))
     except RadianceError as error:
         return error.text
+    return ""
+
+
+def _image_words(request: t.Mapping[str, t.Any]) -> str:
+    """What is wrong with a request for an image, in a sentence."""
+    image, version = request.get("image"), request.get("engine_version")
+    if image in (None, ""):
+        said = version not in (None, "")
+        return f"engine_version={version} says what another image holds: say image=… with it." if said else ""
+    if not _image.REFERENCE.fullmatch(str(image)):
+        return f"image is {str(image)!r}. Write the name of an image, with its tag or digest: NAME@sha256:…"
+    for name in ("to", "plan"):
+        if request.get(name) is not None:
+            said = f"image={image} and {name}={request[name]} were asked at once."
+            return f"{said} {name} says which image: leave image out."
     return ""
 
 
@@ -130,22 +149,33 @@ def pair_request(
     stated: bool = False,
     applied: t.Mapping[str, t.Any] | None = None,
     back: t.Mapping[str, t.Any] | None = None,
+    image: t.Mapping[str, t.Any] | None = None,
+    running: t.Mapping[str, t.Any] | None = None,
 ) -> dict[str, t.Any]:
-    """The options of ``pair_plan`` (all but the ledger) for one service.
+    """The options of ``pair_plan`` (all but the ledger) for one service, and ``image``, the reference that it is for.
 
     ``request`` is what the command asks (bare names), ``service`` what the inventory declares. A value of the command
     goes before a declared one; what neither has stays as it runs. ``stated``: the pair in force was stated by a
     command, so that a declared fill leaves it alone. ``applied``: the env of the fleet directory, whose pair and
     shape stand in for a request where the command gives none (``drift=apply``). ``back``: what ``way_back`` returned;
-    it is the whole request then, with every soft gate accepted, because it ran before.
+    it is the whole request then, with every soft gate accepted, because it ran before. ``image``: what ``image_choice``
+    found of the image that is asked for, ``running`` the pair in force: one that was stated is stated again for another
+    image, so that it stays a statement.
     """
     measured = {name: service[name] for name in ("arms", "stack") if service.get(name)}
+    if image and not image["same"]:
+        measured.update(image=image["image"], image_digest=image["digest"])
+        measured.update({"engine_version": image["version"]} if image["version"] else {})
     if back:
         to = back["to"]
+        halves = {name: to[name] for name in ("weights_mib", "kv_mib") if to.get(name) is not None}
+        # What another image's boot said of the card does not refuse the pair that this image has held.
+        lenient = {"on_gate": "report"} if "image" in measured else {}
         return {
             "shape": {name: to[name] for name in SHAPE if to.get(name) is not None},
-            "pair": {name: to[name] for name in ("weights_mib", "kv_mib")},
+            "pair": halves or "fill",
             "accept": [{"gate": gate, "reason": back["says"]} for gate in SOFT_GATES],
+            **lenient,
             **measured,
         }
     asked = {name: value for name, value in request.items() if value not in (None, "")}
@@ -160,6 +190,9 @@ def pair_request(
     if shape:
         options["shape"] = shape
     options["pair"] = _pair(service, asked, stated, applied)
+    pair = {name: (running or {}).get(name) for name in ("weights_mib", "kv_mib")}
+    if stated and "image" in measured and options["pair"] == "keep" and all(pair.values()):
+        options["pair"] = pair
     if truth(asked.get("fill", False), "fill"):
         options["min_gain_mib"] = 0
     for name in _PASSED:

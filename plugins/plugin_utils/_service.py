@@ -165,32 +165,3 @@ def gone_words(service: Service, start: str, read: t.Mapping[str, t.Any] | None 
         f"The log {service['log']} ends with a complete boot, and {service['pid_file']} names no process that wrote "
         f"it: {name} is not serving. Start it on the host, then run this again:\n\n{command}"
     )
-
-
-def image_objection(
-    service: Service,
-    request: t.Mapping[str, t.Any],
-    env: str,
-    findings: t.Sequence[t.Mapping[str, t.Any]] = (),
-) -> str:
-    """Why a request for another image is refused, be it asked or applied; empty where it is for none.
-
-    ``env`` is the path of the env file, ``findings`` are those of ``drift``.
-    """
-    name, unit, image = service["name"], managed_by(service)["unit"], request.get("image")
-    if image in (None, ""):
-        applied = [str(item["says"]) for item in findings if item["name"] == "IMAGE"]
-        if not applied or request.get("drift") != "apply":
-            return ""
-        return (
-            f"{' '.join(applied)} A change of the image is not part of a resize, because the ledger is that of another "
-            f"engine: restart {name} with it first, or use -e drift=adopt."
-        )
-    if not service.get("runtime"):
-        what = f"the unit {unit} runs its engine without a container" if unit else f"{name} is a plain process"
-        return f"image={image} was asked, and {what}: there is no image. Leave it out."
-    return (
-        f"image={image} was asked for {name}. A change of the image is not part of a resize: a plan is made from "
-        f"what the engine of that image printed. Write it as IMAGE in {env}, on the host and in the fleet directory, "
-        f"and as `image` of {name} in the inventory, restart {unit}, and resize from there."
-    )

@@ -60,7 +60,9 @@ def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
     if doubts:
         return {"service": service, "word": "inconclusive", "says": f"{to} is kept. {' '.join(doubts)}"}
     if run.get("making"):
-        return {"service": service, "word": "switched", "says": f"{_words.pair(run['plan']['from'])} → {to}"}
+        image = (run.get("options") or {}).get("image")
+        says = f"{_words.pair(run['plan']['from'])} → {to}" + (f", image {image}" if image else "")
+        return {"service": service, "word": "switched", "says": says}
     return {"service": service, "word": "unchanged", "says": f"{to}, nothing to change"}
 
 

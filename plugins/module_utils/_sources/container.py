@@ -58,8 +58,8 @@ class Container(t.NamedTuple):
 
 
 class Image(t.NamedTuple):
-    """``digest`` is what ``Container.image_digest`` of a container of it is, None where nothing tells it. ``references``
-    are the names by digest that the runtime knows it by, ``version`` is what its label says."""
+    """``digest`` is what ``Container.image_digest`` of a container of it is, None where nothing tells it.
+    ``references`` are the names by digest that the runtime knows it by, ``version`` is what its label says."""
 
     id: str
     digest: str | None

@@ -35,7 +35,9 @@ def is_asked(expect: t.Mapping[str, t.Any], told: Told) -> bool:
 
 def difference(expect: t.Mapping[str, t.Any], told: Told) -> list[str]:
     """In a phrase, where the image that runs is not the one that is asked for."""
-    return [] if told is None or is_asked(expect, told) else [f"the image is {told['name']}, asked is {expect['image']}"]
+    return (
+        [] if told is None or is_asked(expect, told) else [f"the image is {told['name']}, asked is {expect['image']}"]
+    )
 
 
 def is_same(one: Told, other: Told) -> bool:

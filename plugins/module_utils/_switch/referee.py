@@ -27,9 +27,7 @@ OPTIONS: t.Mapping[str, str] = {
 Finding = dict[str, t.Any]
 
 
-def judge(
-    expect: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any], another_image: bool = False
-) -> list[Finding]:
+def judge(expect: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any], another_image: bool = False) -> list[Finding]:
     """``[{name, holds, asked, printed, line, says}]`` for what was judged, in order.
 
     ``expect`` is ``{to, predictions}`` of the plan, and ``image`` and ``image_digest`` where one is asked for. Names:

@@ -118,8 +118,9 @@ def test_the_image_that_runs_is_the_containers(
     found = _drift.drift(None, None, FLAGS, [], {**example.service, "image": named}, source)
     assert [said for said in found["lost"] if "image" in said] == (
         [
-            f"The running container has the image {image}, and the inventory declares {named}. A resize changes no "
-            f"image: write {image} in `image` of flashnext in the inventory, or restart it with {named} first."
+            f"The running container has the image {image}, and the inventory declares {named}, while no env says which "
+            f"is in force: write {image} in `image` of flashnext in the inventory, and ask for another with "
+            f"-e image={named}."
         ]
         if drifts
         else []

@@ -281,24 +281,3 @@ def test_a_reading_that_failed_has_its_own_words_and_a_container_its_start() -> 
     assert words[1].endswith("systemctl --user start flashnext.service")
     said = {"msg": "The unit flashnext.service does not run. Start it.", "code": "unit_inactive"}
     assert _service.gone_words(UNIT, "/srv/radiance/scripts/serve-flashnext.sh", said) == said["msg"]
-
-
-def test_a_request_for_another_image_is_refused_with_what_fits_the_service() -> None:
-    env, asked = "scripts/flashnext.env", {"image": "x:2"}
-    assert _service.image_objection(PODMAN, {}, env) == _service.image_objection(PODMAN, {"image": ""}, env) == ""
-    assert "flashnext is a plain process: there is no image" in _service.image_objection(PROCESS, asked, env)
-    assert "flashnext.service runs its engine without a container" in _service.image_objection(UNIT, asked, env)
-    said = _service.image_objection(ROOTLESS, asked, env)
-    assert "is not part of a resize: " in said and env in said and "restart flashnext.service" in said
-
-
-def test_another_image_is_not_applied_by_drift_either() -> None:
-    env = "scripts/flashnext.env"
-    findings = [{"name": "PORT", "says": "PORT is 1."}, {"name": "IMAGE", "says": "IMAGE is x:2 in the host's copy."}]
-    assert _service.image_objection(PODMAN, {"drift": "apply"}, env, findings) == (
-        "IMAGE is x:2 in the host's copy. A change of the image is not part of a resize, because the ledger is that of "
-        "another engine: restart flashnext with it first, or use -e drift=adopt."
-    )
-    assert _service.image_objection(PODMAN, {"drift": "adopt"}, env, findings) == ""
-    assert _service.image_objection(PODMAN, {"drift": "apply"}, env, findings[:1]) == ""
-    assert "image=x:2 was asked" in _service.image_objection(PODMAN, {"drift": "apply", "image": "x:2"}, env, findings)

@@ -10,6 +10,7 @@ A copy stands in ``programs/`` of a test's folder. ``host/`` beside it holds wha
                      the journal), forgets (a unit that ended well loses its invocation), outdated (its file has
                      changed since it was read)
     gone_images      names of images that podman does not have (any more)
+    images.json      NAME: {digest, engine}, of images that are not the one that all others are
     linger           what loginctl tells of the user: yes or no; without it nothing
     engine.json      the command line of a container's entry point
     state.json       how the unit stands; supervisor is the process that watches it
@@ -289,6 +290,9 @@ def podman(words: list[str]) -> None:
     elif words[:2] == ["image", "inspect"]:
         if words[-1] in (load("gone_images") or []):
             end(125, f"Error: {words[-1]}: image not known")
+        digest = image(words[-1]).get("digest", DIGEST)
+        name = words[-1].partition("@")[0].rpartition(":")[0] or words[-1].partition("@")[0]
+        print(json.dumps([{"Id": "7a" * 32, "Digest": digest, "RepoDigests": [f"{name}@{digest}"], "Config": {}}]))
     elif words[0] == "logs":
         logs(container(words[-1]))
     elif words[0] == "ps":
@@ -297,6 +301,13 @@ def podman(words: list[str]) -> None:
                 print(name[:-5])
     else:
         end(125, f"Error: unrecognized command `podman {words[0]}`")
+
+
+def image(name: str) -> dict[str, t.Any]:
+    """What is told of an image apart; its digest is a name of it too."""
+    known: dict[str, dict[str, t.Any]] = load("images.json") or {}
+    by_digest = (told for told in known.values() if told.get("digest") == name.rpartition("@")[2])
+    return known.get(name) or next(by_digest, {})
 
 
 def container(name: str) -> dict[str, t.Any]:
@@ -316,7 +327,7 @@ def inspect(found: dict[str, t.Any]) -> dict[str, t.Any]:
         "Path": "/usr/bin/radiance",
         "Args": found["args"],
         "Image": "7a" * 32,
-        "ImageDigest": DIGEST,
+        "ImageDigest": found["digest"],
         "RestartCount": 0,
         "Config": {"Image": found["image"]},
         "HostConfig": {"LogConfig": {"Type": found["driver"]}},
@@ -342,7 +353,7 @@ def run(words: list[str]) -> t.NoReturn:
     while words[0].startswith("-"):
         name = words.pop(0)
         options[name] = words.pop(0) if name in ("--name", "--log-driver") else ""
-    name, image, args = options["--name"], words[0], words[1:]
+    name, reference, args = options["--name"], words[0], words[1:]
     old = load("containers", name + ".json")
     if old is not None:
         if "--replace" not in options:
@@ -355,7 +366,8 @@ def run(words: list[str]) -> t.NoReturn:
     found: dict[str, t.Any] = {
         "id": some_id(64),
         "name": name,
-        "image": image,
+        "image": reference,
+        "digest": image(reference).get("digest", DIGEST),
         "args": args,
         "driver": options.get("--log-driver", "journald"),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime()) + "123456789Z",
@@ -400,7 +412,7 @@ def keep(found: dict[str, t.Any], is_removed: bool) -> t.NoReturn:
         os.dup2(os.open(os.devnull, os.O_RDWR), number)
     with open(path("containers", found["id"] + ".log"), "ab") as log:
         engine = subprocess.Popen(
-            [*load("engine.json"), *found["args"]],
+            [*(image(found["image"]).get("engine") or load("engine.json")), *found["args"]],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

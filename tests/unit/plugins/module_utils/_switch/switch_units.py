@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +27,8 @@ Moment = t.Callable[[list[str]], bool]
 SERVE = """#!/bin/sh
 set -a
 . {folder}/flash.env
-exec podman run {options} localhost/radiance:1.0.13 --model {folder}/flash.rad --tp 2 --host 127.0.0.1 --port {port} \\
+exec podman run {options} "${{IMAGE:-localhost/radiance:1.0.13}}" \\
+  --model {folder}/flash.rad --tp 2 --host 127.0.0.1 --port {port} \\
   --vram-weights-mib "$VRAM_WEIGHTS_MIB" --vram-kv-mib "$VRAM_KV_MIB" --max-num-seqs "$MAX_NUM_SEQS" \\
   --max-model-len "$MAX_MODEL_LEN" --kv-cache-dtype fp8 --num-speculative-tokens 2 --host-pool-mib 16384
 """
@@ -67,6 +69,21 @@ class UnitService(Service):
         """The serve script with these options of ``podman run``."""
         return SERVE.format(folder=self.folder, port=self.port, options=options)
 
+    def image(self, name: str, digest: str, own: dict[str, t.Any], said: tuple[str, str] | None = None) -> None:
+        """An image with an engine that has fields of its own, and that says something in other words."""
+        folder = self.folder / "images" / digest[-4:]
+        for part in ("engine", "worlds"):
+            shutil.copytree(ENGINE.parent / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ENGINE, folder)
+        (folder / "own.world.json").write_text(json.dumps(own))
+        for path in (folder / "engine").glob("*.py"):
+            if said is not None and said[0] in path.read_text():
+                path.write_text(path.read_text().replace(*said))
+        path = self.host / "images.json"
+        known = json.loads(path.read_text()) if path.exists() else {}
+        engine = [sys.executable, "-S", "-E", str(folder / "radiance.py")]
+        self.tell("images.json", {**known, name: {"digest": digest, "engine": engine}})
+
     def options(self, to: dict[str, t.Any] | None = None, **more: t.Any) -> dict[str, t.Any]:
         """The module's options; see ``Service.options``."""
         units = {"manager": "systemd_user", "source": "podman", "unit": None, "name": None}
@@ -99,7 +116,7 @@ class UnitService(Service):
                 argv = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
             except OSError:
                 continue
-            if str(ENGINE) in argv:
+            if any(word.endswith("/radiance.py") for word in argv):
                 found.append(argv)
         return found
 
