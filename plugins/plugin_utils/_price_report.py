@@ -33,7 +33,16 @@ def price_report(plan: t.Mapping[str, t.Any], undo: str) -> list[str]:
     more = f" The plan file has {rest} more." if rest else ""
     lines += [f"    {part}" for part in textwrap.wrap(about + more, WIDTH - 4)]
     lines.append(f"    get one: {command(undo)} and its arguments")
+    if _keeps(plan):
+        lines.append("    with the reserves and live sessions that were asked for here, where no inventory has them")
     return lines
+
+
+def _keeps(plan: t.Mapping[str, t.Any]) -> bool:
+    """Whether the table was made with something that its arguments do not repeat."""
+    ceiling = plan.get("ceiling") or {}
+    reserves = ceiling.get("reserve_mib") or any(other["mib"] for other in ceiling.get("others") or [])
+    return bool(reserves or (plan.get("contract") or {}).get("live_sessions"))
 
 
 def _cells(row: t.Mapping[str, t.Any]) -> list[str]:

@@ -323,6 +323,11 @@ def test_the_price_table_is_one_screen_of_rows_to_copy(example: t.Any) -> None:
     ):
         assert said in text, said
     assert "max_num_seqs=9" not in text
+    assert "with the reserves and live sessions" not in text
+    example.plan["ceiling"].update(reserve_mib=100, reserve_reason="a monitor")
+    assert "with the reserves and live sessions that were asked for here" in one(
+        _plan_report.plan_report(example.plan, about())
+    )
     assert f"      {one_request}" in lines
     # Before a restart nobody chooses any more.
     assert "get one" not in one(_plan_report.plan_report(example.plan, about(brief=True)))

@@ -25,6 +25,15 @@ def test_declared_policy_counts_as_a_request(example: t.Any) -> None:
     }
 
 
+def test_reserves_sessions_and_figures_of_the_inventory_reach_the_planner(example: t.Any) -> None:
+    others = [{"card": 1, "mib": 2048, "reason": "a desktop"}]
+    declared = {"reserved_for_others_mib": others, "live_sessions": {"sessions": 2}, "kv_model": {"checkpoint_mib": 0}}
+    assert _request.pair_request({**example.service, **declared}, {}) == {"pair": "keep", **declared}
+    asked = {"live_sessions": {"sessions": "3"}, "tp": "1"}
+    options = _request.pair_request({**example.service, **declared}, asked)
+    assert (options["live_sessions"], options["tp"]) == ({"sessions": "3"}, "1")
+
+
 def test_a_command_goes_before_a_declaration(example: t.Any) -> None:
     service = {**example.service, "pair": "fill", "max_num_seqs": 4, "min_gain_mib": 512}
     options = _request.pair_request(service, {"max_num_seqs": "2", "weights_mib": "06144"})

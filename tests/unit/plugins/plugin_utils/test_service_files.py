@@ -12,6 +12,15 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _history, _service
 
+LIVE = {
+    "sessions": 2,
+    "tokens": 184000,
+    "factor": 1.8,
+    "factor_from": "the engine's guide, 4.3",
+    "held_tokens": 662400,
+    "needed_mib": 5507.664,
+}
+
 
 def rendered(example: t.Any, history: dict[str, t.Any] | None = None) -> str:
     values = _files.env_values(example.service, example.new)
@@ -114,6 +123,19 @@ def test_accepted_gates_and_reserves_stand_there_with_their_reasons(example: t.A
     assert "200 MiB kept as a personal reserve: a monitor on card 0" in text
 
 
+def test_what_is_kept_for_others_and_for_sessions_stands_there_too(example: t.Any) -> None:
+    others = [{"card": 0, "mib": 0, "reason": None}, {"card": 1, "mib": 2048, "reason": "a desktop"}]
+    example.plan["ceiling"].update(others_mib=2048, others=others)
+    example.plan["contract"]["live_sessions"] = LIVE
+    text = rendered(example, _history.history([], example.new, example.planned()))
+    assert "2,048 MiB of card 1 kept for others as a personal reserve: a desktop" in text
+    assert "card 0 kept" not in text
+    assert (
+        "5,507.66 MiB hold 2 live sessions of 184,000 tokens: 662,400 tokens of blocks, 1.8 x context by the engine's "
+        "guide, 4.3, an estimate"
+    ) in text
+
+
 def test_a_backslash_never_ends_a_comment_line(example: t.Any) -> None:
     example.plan["ceiling"]["lines"] = ["a line that ends in \\"]
     assert "\\\n" not in rendered(example)
@@ -139,6 +161,19 @@ def test_a_reserve_lowers_the_bound(example: t.Any) -> None:
     example.plan["ceiling"]["reserve_mib"] = 200
     (said,) = _files.file_gates(rendered(example), example.new, example.plan)
     assert "30,769.05" in said
+    example.plan["ceiling"]["others_mib"] = 300
+    (said,) = _files.file_gates(rendered(example), example.new, example.plan)
+    assert "30,469.05" in said
+
+
+def test_a_pool_too_small_for_its_live_sessions_is_found_unless_it_was_accepted(example: t.Any) -> None:
+    example.plan["contract"]["live_sessions"] = LIVE
+    gate = {**example.plan["gates"][1], "name": "pool_holds_live_sessions"}
+    example.plan["gates"].append(gate)
+    (said,) = _files.file_gates(rendered(example), example.new, example.plan)
+    assert "5119 MiB" in said and "the live sessions need 5,507.66" in said
+    gate.update(holds=False, accepted="one of them may wait")
+    assert _files.file_gates(rendered(example), example.new, example.plan) == []
 
 
 def test_a_pool_under_the_contract_is_found_unless_it_was_accepted(example: t.Any) -> None:
