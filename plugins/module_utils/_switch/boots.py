@@ -30,8 +30,8 @@ _LOAD = re.compile(rf"load: ({SIZE_PATTERN}) of ({SIZE_PATTERN}) read, ([0-9.]+ 
 
 
 def last_line(text: str) -> str:
-    """The last line with anything on it, for a message."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    """The last line with anything on it, for a message; docker's pointer to its help comes after its reason."""
+    lines = [line for line in text.splitlines() if line.strip() and "'docker run --help'" not in line]
     return lines[-1].strip()[:300] if lines else "(nothing was printed)"
 
 

@@ -212,7 +212,8 @@ def test_a_boot_that_never_listens_is_rolled_back_with_its_last_line(service: Se
 
 
 def test_a_start_that_is_no_engine_is_rolled_back(service: Service) -> None:
-    broken = "#!/bin/sh\necho no engine here >&2\nexit 7\n"
+    pointer = "See 'docker run --help'."
+    broken = f'#!/bin/sh\necho no engine here >&2\necho "{pointer}" >&2\nexit 7\n'
     files = [
         {"dest": str(service.env), "content": env_text(NEW)},
         {"dest": str(service.serve), "content": broken},
@@ -222,7 +223,7 @@ def test_a_start_that_is_no_engine_is_rolled_back(service: Service) -> None:
     rolled_back(service, result, "ready")
     assert result["code"] == "engine_exited"
     assert "with status 7" in result["msg"]
-    assert "no engine here" in result["msg"]
+    assert "Its last line: no engine here" in result["msg"]
     assert service.serve.read_bytes() == serve
     assert stat.S_IMODE(service.serve.stat().st_mode) == 0o755
 
