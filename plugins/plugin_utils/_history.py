@@ -24,8 +24,8 @@ def record_entry(
 ) -> dict[str, t.Any]:
     """A line of the record with its stamp and id. Raises RadianceError ``record_invalid``.
 
-    A planned line without ``attempt`` gets the one of its plan; prices, options and arms stay out of it: nothing is ever
-    read from there, the former are long, and the arms are lines of the record or stand in the inventory. Where
+    A planned line without ``attempt`` gets the one of its plan; prices, options and arms stay out of it: nothing is
+    ever read from there, the former are long, and arms are lines of the record or stand in the inventory. Where
     ``record`` has the same line already, and its attempt has not come to an end since, that line is returned: trying
     again is not another plan.
     """
@@ -195,8 +195,9 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     for entry in record:
         if entry["id"] == to and _put_in_force(entry):
             return _return_to(_put_in_force(entry), entry.get("image"), entry)
-    images = {entry.get("image") for entry in record if entry.get("image")}
-    choices = [_choice(entry, len(images) > 1) for entry in record if _put_in_force(entry)]
+    found = [entry for entry in record if _put_in_force(entry)]
+    several = len({entry.get("image") for entry in found}) > 1
+    choices = [_choice(entry, several) for entry in found]
     raise RadianceError(
         "\n".join(
             [
