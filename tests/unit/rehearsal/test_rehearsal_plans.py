@@ -269,3 +269,14 @@ def test_the_pages_on_plans_show_what_the_planner_prints() -> None:
     for figure in figures:
         assert f"{figure:,.2f}" in by_hand, figure
     assert "25,844" in by_hand and "5,119" in by_hand
+    ledger = ledger_of(world, world.flags)
+    reserved = [{"card": 1, "mib": 2048, "reason": "a desktop"}]
+    shared = make_plan(ledger, {"reserved_for_others_mib": reserved}, alternatives=False)
+    sessions = make_plan(ledger, {"live_sessions": {"sessions": 2, "tokens": 184000}}, alternatives=False)
+    pair = shared["to"]["weights_mib"], sessions["to"]["kv_mib"]
+    for figure in (*pair, sessions["contract"]["live_sessions"]["held_tokens"]):
+        assert f"{figure:,}" in by_hand, figure
+    assert f"{sessions['contract']['live_sessions']['needed_mib']:,.2f}" in by_hand
+    with pytest.raises(RadianceError, match=r"9,647\.93 MiB a card"):
+        make_plan(ledger, {"tp": 1}, alternatives=False)
+    assert "9,647.93" in by_hand

@@ -7,7 +7,11 @@ from __future__ import annotations
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan
-from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import ledger, size
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import (
+    ledger,
+    settled,
+    size,
+)
 
 DESKTOP = {"card": 1, "mib": 2048, "reason": "a desktop"}
 TWO_SESSIONS = {"sessions": 2, "tokens": 184000}
@@ -223,3 +227,34 @@ def test_another_tp_is_refused_with_what_is_known_and_what_one_boot_tells():
     assert "By what is stated in kv_model: rate_bytes_per_token 14144" in stated
     assert "would need 9,648.06 MiB a card" in stated
     assert refused(ledger(), {"tp": "0"}).code == "not_a_whole_number"
+
+
+def test_a_half_that_is_stated_twice_restarts_once():
+    # The next boot prints its free memory in MiB, and so the rest to a hundredth.
+    boot = ledger(weights_mib=25000, kv_mib=5963, settled=[settled(0, "215.30 MiB"), settled(1, "225.30 MiB")])
+    again = make_plan(boot, {"pair": {"weights_mib": 25000}})
+    assert again["changes"] == []
+    assert any(
+        "the rest would give kv_mib 6 MiB more, less than min_gain_mib 256" in said for said in again["warnings"]
+    )
+    taken = make_plan(boot, {"pair": {"weights_mib": 25000}, "min_gain_mib": 5})
+    assert (taken["to"]["weights_mib"], taken["to"]["kv_mib"]) == (25000, 5969)
+    assert make_plan(boot, {"pair": {"kv_mib": 5900}})["to"]["weights_mib"] == 25069
+
+
+def test_what_runs_keeps_a_reserve_as_far_as_its_rounding_tells():
+    # 29,120 + 2,047 of reserve is 3.39 over what this print says is there, and the print is rounded to 5.12.
+    free = [settled(0, "2.20 GiB"), settled(1, "2.20 GiB")]
+    reserve = {"reserved_for_others_mib": [{"card": 0, "mib": 2047, "reason": "a desktop"}]}
+    plan = make_plan(ledger(settled=free), reserve)
+    assert plan["changes"] == []
+    over = {"reserved_for_others_mib": [{"card": 0, "mib": 2052, "reason": "a desktop"}]}
+    assert make_plan(ledger(settled=free), over)["to"]["weights_mib"] < 24000
+
+
+def test_a_second_fill_is_announced_where_the_engine_derived_the_slab():
+    boot = ledger()
+    boot["budget"]["weights"] = "derived"
+    boot["budget"]["rows"]["prefill_staging"] = size("288.00 MiB")
+    assert any("288 MiB of it went into prefill staging" in said for said in make_plan(boot, {})["warnings"])
+    assert not any("prefill staging" in said for said in make_plan(ledger(), {})["warnings"])
