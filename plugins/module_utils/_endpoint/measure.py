@@ -18,8 +18,10 @@ AGREE_SECONDS = 0.5
 # pass, which then shows no more than that the order is right.
 _AGREE_DECODE_SECONDS = 0.2
 _SHORT_SECONDS = 1.0
-# What stands around a span is shorter than it: else the clock would bear out a time that is half of the true one.
+# What stands around a span is shorter than it: else the clock would bear out a time that is half of the true one. The
+# clock may see the first token late, and so too little of what comes after it.
 AGREE_TIMES = 0.9
+_AGREE_DECODE_TIMES = 0.5
 # A step may yield a few tokens or one, and a busy host may be late by a step; a longer gap is neither.
 _UNUSUAL = 3
 
@@ -59,17 +61,18 @@ def stalled(moments: t.Sequence[float]) -> float:
     return sum(max(0.0, gap - _UNUSUAL * usual) for gap in gaps)
 
 
-def agree(wall: float, server: float, seconds: float = AGREE_SECONDS) -> bool:
+def agree(wall: float, server: float, seconds: float = AGREE_SECONDS, times: float = AGREE_TIMES) -> bool:
     """Whether a time on the wall clock bears out the server's own, both in seconds for the same span.
 
     The wall clock sees the server's span and what stands around it, so it may be longer by a part or by ``seconds``. It
     can hardly be shorter: then the server counts something else.
     """
     if wall >= server:
-        return wall - server <= max(AGREE_PART * wall, min(seconds, AGREE_TIMES * server))
+        return wall - server <= max(AGREE_PART * wall, min(seconds, times * server))
     return server - wall <= AGREE_PART * wall
 
 
 def agree_on_decode(wall: float, server: float) -> bool:
     """The same for the span from the first token to the last."""
-    return agree(wall, server, AGREE_SECONDS if wall < _SHORT_SECONDS else _AGREE_DECODE_SECONDS)
+    seconds = AGREE_SECONDS if wall < _SHORT_SECONDS else _AGREE_DECODE_SECONDS
+    return agree(wall, server, seconds, _AGREE_DECODE_TIMES)

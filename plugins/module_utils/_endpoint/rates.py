@@ -45,7 +45,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.turns i
     concurrent_decode,
     second_turn,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Watch, ended_early, summarize
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Watch, read_clock, summarize
 
 
 def probe(settings: Settings) -> dict[str, t.Any]:
@@ -101,8 +101,8 @@ def _run(settings: Settings, facts: Facts, runs_wanted: int, sizes: Sizes) -> di
         if index:
             counts.append(growth(before, read_counters(settings.client)))
             others = summarize(watch.samples).in_flight
-            early = ended_early(watch.samples, said.heard.first_at, said.heard.last_at)
-            runs.append(score(said, sizes.tokens, others, counts[-1], bounds, early))
+            clock = read_clock(watch.samples, said.heard.first_at, said.heard.last_at)
+            runs.append(score(said, sizes.tokens, others, counts[-1], bounds, clock))
         if said.failure is not None:
             break
     turn = streams = None

@@ -20,6 +20,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure
     stalled,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import CLOCK, Clock
 
 # Fewer uncached tokens than this measure the fixed cost of a request, not a rate.
 LEAST_PREFILLED = 512
@@ -57,11 +58,8 @@ class Bounds(t.NamedTuple):
 UNBOUNDED = Bounds()
 
 
-def prefill_rate(heard: Heard, started: float, ended_early: float | None = None) -> Rate:
-    """The prefill rate of one streamed reply that was asked for at ``started``. Pure.
-
-    ``ended_early`` is when the engine was seen to have nothing in flight any more while tokens still arrived.
-    """
+def prefill_rate(heard: Heard, started: float, clock: Clock = CLOCK) -> Rate:
+    """The prefill rate of one streamed reply that was asked for at ``started``. Pure."""
     tokens, cached, timings = heard.prompt_tokens, heard.cached_tokens, heard.timings
     if tokens is None or heard.first_at is None:
         return Rate(None, None, "the reply does not count its prompt" if tokens is None else "no token came")
@@ -75,7 +73,7 @@ def prefill_rate(heard: Heard, started: float, ended_early: float | None = None)
     if timings.prefill_tps is None or timings.prompt_seconds is None:
         if _PART * wall < _AROUND_SECONDS + _AROUND_SECONDS_A_TOKEN * tokens:
             return Rate(None, None, f"no timings, and {wall:.2f} s is too short for the wall clock alone")
-        held = _held_back(heard, ended_early)
+        held = _held_back(heard, wall, clock)
         return Rate(None, None, held) if held else Rate(tokens / wall, "wall_clock", None)
     counted = timings.prompt_tokens
     if counted is not None and abs(counted - tokens) > 0.02 * tokens:
@@ -87,9 +85,7 @@ def prefill_rate(heard: Heard, started: float, ended_early: float | None = None)
     return Rate(timings.prefill_tps, "timings", None)
 
 
-def decode_rate(
-    heard: Heard, steps: int | None = None, depth: int | None = None, ended_early: float | None = None
-) -> Rate:
+def decode_rate(heard: Heard, steps: int | None = None, depth: int | None = None, clock: Clock = CLOCK) -> Rate:
     """The decode rate of one streamed reply, its first token apart. Pure.
 
     ``steps`` is how many steps of decode the engine counted meanwhile, ``depth`` how many drafts one of them has.
@@ -111,7 +107,7 @@ def decode_rate(
     if server is None:
         if wall < LEAST_WALL_SECONDS:
             return Rate(None, None, f"no timings, and {wall:.2f} s is too short for the wall clock alone")
-        held = _held_back(heard, ended_early) or _uneven(heard, wall)
+        held = _held_back(heard, wall, clock) or _uneven(heard, wall)
         return Rate(None, None, held) if held else Rate((tokens - 1) / wall, "wall_clock", None)
     if not agree_on_decode(wall, (tokens - 1) / server):
         return Rate(
@@ -137,14 +133,19 @@ def beyond_steps(tokens: int, steps: int | None, depth: int | None, streams: int
     )
 
 
-def _held_back(heard: Heard, ended_early: float | None) -> str | None:
+def _held_back(heard: Heard, wall: float, clock: Clock) -> str | None:
     """Why the times at which tokens arrived are not those at which they were made."""
-    if ended_early is None or heard.last_at is None:
-        return None
-    return (
-        f"no timings, and the engine had ended {heard.last_at - ended_early:.2f} s before its last token arrived: "
-        "something between holds tokens back"
-    )
+    if clock.ended_early is not None and heard.last_at is not None:
+        return (
+            f"no timings, and the engine had ended {heard.last_at - clock.ended_early:.2f} s before its last token "
+            "arrived: something between holds tokens back"
+        )
+    if clock.late_seconds > _PART * wall:
+        return (
+            f"no timings, and what is answered from memory came {clock.late_seconds:.2f} s late: a host this busy "
+            f"tells nothing of {wall:.2f} s by the wall clock alone"
+        )
+    return None
 
 
 def _uneven(heard: Heard, wall: float) -> str | None:
@@ -163,7 +164,7 @@ def score(
     in_flight: int | None,
     counted: Counters = UNCOUNTED,
     bounds: Bounds = UNBOUNDED,
-    ended_early: float | None = None,
+    clock: Clock = CLOCK,
 ) -> dict[str, t.Any]:
     """One run as the module returns it; ``says`` is null where all of it was measured. Pure.
 
@@ -171,8 +172,8 @@ def score(
     """
     heard = said.heard
     whole = spoilt(said, asked_tokens, in_flight)
-    prefill = Rate(None, None, whole) if whole else prefill_rate(heard, said.started, ended_early)
-    decode = Rate(None, None, whole) if whole else decode_rate(heard, counted.steps, bounds.depth, ended_early)
+    prefill = Rate(None, None, whole) if whole else prefill_rate(heard, said.started, clock)
+    decode = Rate(None, None, whole) if whole else decode_rate(heard, counted.steps, bounds.depth, clock)
     notes = list(dict.fromkeys(rate.says for rate in (prefill, decode) if rate.says))
     fastest = prefill.tps or (None if whole else _apparent(heard, said.started))
     beyond = [

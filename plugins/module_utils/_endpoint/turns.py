@@ -43,7 +43,13 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring
     rounded,
     spoilt,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Watch, ended_early, summarize
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import (
+    CLOCK,
+    Clock,
+    Watch,
+    read_clock,
+    summarize,
+)
 
 # They generate for about so long, unless the answer of a run takes longer; half of it is the least that tells a rate.
 _SECONDS = 2.0
@@ -79,9 +85,9 @@ def second_turn(settings: Settings, facts: Facts, sizes: Sizes, talk: Talk) -> d
     with Watch(settings.client) as watch:
         said = _ask(settings, facts, sizes, talk)
     counted = growth(before, read_counters(settings.client))
-    early = ended_early(watch.samples, said.heard.first_at, said.heard.last_at)
+    clock = read_clock(watch.samples, said.heard.first_at, said.heard.last_at)
     in_flight = summarize(watch.samples).in_flight
-    return judge_turn(said, sizes.tokens, in_flight, counted, facts.speculative_tokens, early)
+    return judge_turn(said, sizes.tokens, in_flight, counted, facts.speculative_tokens, clock)
 
 
 def judge_turn(
@@ -90,7 +96,7 @@ def judge_turn(
     in_flight: int | None,
     counted: Counters = UNCOUNTED,
     depth: int | None = None,
-    early: float | None = None,
+    clock: Clock = CLOCK,
     whole: str | None = None,
 ) -> dict[str, t.Any]:
     """``{measured, prompt_tokens, cached_tokens, effective, ttft_seconds, decode_tps, draft_acceptance, says}``. Pure.
@@ -101,7 +107,7 @@ def judge_turn(
     heard = Heard() if said is None else said.heard
     if said is not None:
         whole = spoilt(said, tokens, in_flight)
-    decode = None if whole else decode_rate(heard, counted.steps, depth, early)
+    decode = None if whole else decode_rate(heard, counted.steps, depth, clock)
     acceptance = None if whole else counted.acceptance
     cached, first = heard.cached_tokens, None if said is None else first_token_seconds(said)
     measured = decode is not None and decode.tps is not None and cached is not None

@@ -94,15 +94,28 @@ def summarize(samples: t.Sequence[Sample], stretch: tuple[float, float] | None =
     )
 
 
-def ended_early(samples: t.Sequence[Sample], first: float | None, last: float | None) -> float | None:
-    """The first moment between two arrivals at which the engine already had nothing in flight; None where it had. Pure.
+class Clock(t.NamedTuple):
+    """What the samples say of the wall clock over one run.
 
-    What arrives after it was held back on its way, so that the times of arrival are not the engine's.
+    ``ended_early`` is the first moment between two arrivals at which the engine already had nothing in flight, None
+    where it had: what arrives after it was held back on its way. ``late_seconds`` is by how much at most a sample was
+    late that is answered from memory: a host that is so busy delays tokens as well.
     """
+
+    ended_early: float | None = None
+    late_seconds: float = 0.0
+
+
+CLOCK = Clock()
+
+
+def read_clock(samples: t.Sequence[Sample], first: float | None, last: float | None) -> Clock:
+    """What the samples of a run say, whose tokens arrived from ``first`` to ``last``. Pure."""
+    late = max((later.asked_at - s.asked_at - _INTERVAL_SECONDS for s, later in zip(samples, samples[1:])), default=0.0)
     if first is None or last is None:
-        return None
+        return Clock(None, max(0.0, late))
     over = (s.asked_at for s in samples if s.in_flight == 0 and first < s.asked_at and s.at < last)
-    return min(over, default=None)
+    return Clock(min(over, default=None), max(0.0, late))
 
 
 class Watch:

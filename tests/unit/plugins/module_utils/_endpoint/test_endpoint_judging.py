@@ -20,7 +20,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.judging
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import (
-    ended_early,
+    Clock,
+    read_clock,
     read_sample,
     summarize,
 )
@@ -165,8 +166,17 @@ def test_the_witness() -> None:
 def test_an_engine_that_ended_before_its_tokens_arrived() -> None:
     running, idle = {"running": 1, "waiting": 0}, {"running": 0, "waiting": 0}
     samples = [read_sample(said_by, at, at + 0.1) for said_by, at in ((idle, 99.5), (running, 110.2), (idle, 111.0))]
-    assert ended_early(samples, 110.0, 114.0) == 111.0
-    assert ended_early(samples[:2], 110.0, 114.0) is None
+    assert read_clock(samples, 110.0, 114.0).ended_early == 111.0
+    assert read_clock(samples[:2], 110.0, 114.0).ended_early is None
     # Read as the last token came: nothing was held back.
-    assert ended_early(samples, 110.0, 111.05) is None
-    assert ended_early(samples, None, None) is None
+    assert read_clock(samples, 110.0, 111.05).ended_early is None
+    assert read_clock(samples, None, None).ended_early is None
+
+
+def test_a_sample_that_was_late() -> None:
+    def sampled(*moments: float) -> Clock:
+        return read_clock([read_sample({"running": 1}, at, at + 0.01) for at in moments], 100.0, 102.0)
+
+    assert sampled(100.0, 100.26, 100.52, 100.6).late_seconds == pytest.approx(0.01)
+    assert sampled(100.0, 100.26, 101.0).late_seconds == pytest.approx(0.49)
+    assert (sampled(100.0, 100.1).late_seconds, sampled(100.0).late_seconds, sampled().late_seconds) == (0.0, 0.0, 0.0)

@@ -13,6 +13,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring import Bounds, decode_rate, score
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring import conclude as conclude_rates
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.turns import judge_streams, judge_turn
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import Clock
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpoint.heard_replies import said
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,13 +134,22 @@ def test_the_acceptance_is_that_of_the_runs_themselves() -> None:
 
 
 def test_without_timings_tokens_that_were_held_back_have_no_rate() -> None:
-    run = score(said(), 40_000, 1, ended_early=113.0)
+    run = score(said(), 40_000, 1, clock=Clock(113.0))
     assert (run["prefill_tps"], run["decode_tps"]) == (None, None)
     assert run["says"] == (
         "no timings, and the engine had ended 1.00 s before its last token arrived: something between holds tokens back"
     )
     timings = {"prompt_n": 40_000, "prompt_ms": 9990, "predicted_per_second": 100.0}
-    assert score(said(timings=timings), 40_000, 1, ended_early=113.0)["decode_tps"] == 100.0
+    assert score(said(timings=timings), 40_000, 1, clock=Clock(113.0))["decode_tps"] == 100.0
+
+
+def test_without_timings_a_busy_host_tells_no_rate() -> None:
+    # Ten seconds of prefill and four of decode: a twentieth of each is half a second, and a fifth of one.
+    late = score(said(), 40_000, 1, clock=Clock(None, 0.3))
+    assert (late["prefill_tps"], late["decode_tps"]) == (4000.0, None)
+    assert "what is answered from memory came 0.30 s late" in str(late["says"])
+    assert score(said(), 40_000, 1, clock=Clock(None, 0.6))["prefill_tps"] is None
+    assert score(said(), 40_000, 1, clock=Clock(None, 0.19))["says"] is None
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,8 @@ def test_two_accounts_of_one_time(wall: float, server: float, agrees: bool) -> N
         (4.5, 4.25, False),
         (8.5, 8.1, True),
         (8.6, 8.1, False),
-        (0.5, 0.3, True),
-        (0.5, 0.25, False),
+        (0.5, 0.34, True),
+        (0.5, 0.33, False),
         (1.3, 0.9, False),
     ],
 )
