@@ -251,7 +251,14 @@ part_plans() {
 }
 
 # Times, so no part of every run: they say as much of what else the machine does.
-part_bench() { python tests/bench/ledger.py; }
+part_bench() {
+    local name status=0
+    for name in ledger plans rates; do
+        printf -- '----- %s\n' "$name"
+        python "tests/bench/$name.py" || status=1
+    done
+    return $status
+}
 
 # ------------------------------------------------------------------------------------------- under the newest ansible-core
 

@@ -24,7 +24,7 @@ EXTRA_PARTS=(mutations worlds plans bench)
 # limit PART: the seconds after which it is ended
 limit() {
     case $1 in
-        units | mutations | worlds) echo 2400 ;;
+        units | mutations | worlds | bench) echo 2400 ;;
         unit | rehearsal | next-unit) echo 1200 ;;
         hosts) echo 1500 ;; # from nothing: what a host is made of is fetched and unpacked first
         *) echo 900 ;;
