@@ -37,7 +37,9 @@ class Mutation(NamedTuple):
 
 MUTATIONS = [
     # 1: the worked ceiling.
-    Mutation(1, f"{CORE}/_plan/ceiling.py", "free.mib - floor.mib + pair_sum)", "free.mib + pair_sum)", PLAN),
+    Mutation(
+        1, f"{CORE}/_plan/ceiling.py", "free.mib - withdrawn - floor.mib + pair_sum)", "free.mib + pair_sum)", PLAN
+    ),
     Mutation(1, f"{CORE}/_plan/ceiling.py", "pair_sum = weights.mib + kv.mib", "pair_sum = weights.mib", PLAN),
     Mutation(1, f"{CORE}/_plan/ceiling.py", "free.plus_minus_mib + floor.plus_minus_mib", "free.plus_minus_mib", PLAN),
     # 2: the worked contract.
@@ -53,13 +55,18 @@ MUTATIONS = [
     Mutation(
         3,
         f"{CORE}/_plan/ceiling.py",
-        "math.floor(rounded(self.surest.low_mib",
-        "math.floor(rounded(self.surest.mib",
+        "math.floor(rounded(self.surest.sure_mib",
+        "math.floor(rounded(self.surest.ours_mib",
         PLAN,
     ),
     Mutation(
-        3, f"{CORE}/_plan/ceiling.py", "rounded(self.lowest.mib - self.reserve_mib)", "rounded(self.lowest.mib)", PLAN
+        3,
+        f"{CORE}/_plan/ceiling.py",
+        "rounded(self.lowest.ours_mib - self.reserve_mib)",
+        "rounded(self.lowest.ours_mib)",
+        PLAN,
     ),
+    Mutation(3, f"{CORE}/_plan/ceiling.py", "rounded(self.low_mib - self.others_mib)", "rounded(self.low_mib)", PLAN),
     Mutation(3, f"{CORE}/_plan/gates.py", '"from": finding.source,', '"from": "",', PLAN),
     # 4: check mode says what the run does, and touches nothing.
     Mutation(4, f"{CORE}/_switch/switch.py", '= "switched", True', '= "switched", False', SWITCH),

@@ -91,7 +91,7 @@ class Figures(t.NamedTuple):
         if live is None:
             return 0.0
         tokens = self.tokens_mib(1, live.held_tokens(shape.max_model_len))
-        return tokens + self.state_mib(shape.max_num_seqs) + self.checkpoint_mib
+        return tokens + self.checkpoint_mib + self.state_mib(shape.max_num_seqs)
 
     def filled_mib(self, shape: Shape, backing: str = "full", live: LiveSessions | None = None) -> float:
         """The pool at which the engine's own count says that all of the contract is backed, and ``live`` held."""
