@@ -130,9 +130,9 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
 
     Returns ``{made, predictions, failed, stated, outage_seconds, tried}``: ``made`` the planned line of the attempt
     that put ``pair`` there (None: it was taken over as found), ``predictions`` its predictions with their verdicts,
-    ``failed`` the attempts after it that were rolled back ([{at, to, image, phase, says, predictions}], only what was not
-    held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last switch on record that held: an
-    attempt that failed tells how long failing took.
+    ``failed`` the attempts after it that were rolled back ([{at, to, image, phase, says, predictions}], only what was
+    not held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last switch on record that held:
+    an attempt that failed tells how long failing took.
     """
     made: list[Entry] | None = None
     failed: list[dict[str, t.Any]] = []
@@ -178,8 +178,8 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, image, returns_to, says}``.
 
     ``previous`` is what ran before the last attempt that switched. An id means the pair and shape that its line put in
-    force: the ``to`` of a planned, switched or rollback line, and of a rolled_back line what ran again after it; so it is
-    with its image, None where the line has none and the image in force stays.
+    force: the ``to`` of a planned, switched or rollback line, and of a rolled_back line what ran again after it. So it
+    is with its image, which is None where the line has none and the image in force stays.
     Raises RadianceError ``nothing_to_return_to``.
     """
     switched = [attempt for attempt in attempts(record) if (ended_by(attempt) or {}).get("kind") == "switched"]
@@ -211,7 +211,7 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
 
 
 def _choice(entry: Entry, with_image: bool = False) -> str:
-    """A line that a person can choose, short enough for the column of the summary; its image where there are several."""
+    """A line that a person can choose, short enough for the column of the summary, but for an image."""
     to = _put_in_force(entry)
     sequences, context = _words.number(to.get("max_num_seqs")), _words.number(to.get("max_model_len"))
     shape = f"{sequences} x {context}, {to.get('kv_cache_dtype')}, depth {to.get('num_speculative_tokens')}"

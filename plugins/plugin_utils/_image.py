@@ -72,10 +72,8 @@ def image_choice(
     before, running = source.get("image"), source.get("image_digest")
     found = container.read_image(runtime, str(inspected.get("stdout") or "")) if not inspected.get("rc") else None
     digest = found.digest if found is not None else None
-    if digest and running:
-        same = digest == running
-    else:
-        same = bool(before) and container.is_image(asked, str(before), running)
+    by_name = bool(before) and container.is_image(asked, str(before), running)
+    same = digest == running if digest and running else by_name
     choice: dict[str, t.Any] = {
         "asked": asked,
         "image": before if same else asked,

@@ -26,7 +26,8 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
     ``about`` has what a plan does not know: ``host``, ``service``, ``outage_seconds`` and ``outage_at`` (the last
     restart on record, or None), ``probes`` (none, quick or full), ``rate`` (options of
     ``probe_cost`` that are not its defaults), ``undo`` (the command), ``notes`` (sentences),
-    ``record`` (of the service), ``image`` (what ``image_choice`` found, where one is asked for), and ``brief``: whether a restart follows, so that the options are only named. Where
+    ``record`` (of the service), ``image`` (what ``image_choice`` found, where one is asked for), and ``brief``: whether
+    a restart follows, so that the options are only named. Where
     nothing is to change, nothing is predicted either.
     """
     lines = [_head(plan, about)]
