@@ -56,7 +56,7 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
             outcome = f"switched{after}" if ended["kind"] == "switched" else f"rolled back in phase {ended['phase']}"
         lines += ["", f"{planned['at']}  attempt {planned['attempt']}, {outcome}"]
         plan = planned["plan"]
-        lines += _wrapped([f"{_words.pair_words(plan['from'])} → {_words.pair_words(plan['to'])}"])
+        lines += _wrapped([_from_to(plan["from"], plan["to"])])
         rows = [["predicted", "", "measured", "verdict"]]
         for item in predictions:
             interval = _words.interval(item["low"], item["high"], item.get("unit"))
@@ -74,6 +74,13 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
         here = [sum(item["verdict"] == word for item in predictions) for word in _COUNTED]
         lines.append(f"  held {here[0]} of {sum(here)} here, {so_far['held']} of {total} so far")
     return lines
+
+
+def _from_to(before: t.Mapping[str, t.Any], to: t.Mapping[str, t.Any]) -> str:
+    """Both pairs, and the shape once where it stays."""
+    if _words.shape(before) == _words.shape(to):
+        return f"{_words.pair(before)} → {_words.pair_words(to)}"
+    return f"{_words.pair_words(before)} → {_words.pair_words(to)}"
 
 
 def _probe_lines(attempt: t.Sequence[Entry]) -> list[str]:
@@ -105,14 +112,16 @@ def _arm_lines(record: t.Sequence[Entry], service: t.Mapping[str, t.Any]) -> lis
     arms += [({**entry, "at": entry["measured_at"]}, str(entry["source"])) for entry in _arms.on_record(record)]
     if not arms:
         return ["", "No arm is known: nothing was measured yet, and none was declared or imported."]
-    rows = [["measured", "slab", "prefill", "decode", "prompt", "dtype", "depth", "drafts", "from", "engine, stack"]]
-    for arm, source in sorted(arms, key=lambda one: str(one[0].get("at") or "")):
-        digest = str(arm.get("image_digest") or "").removeprefix("sha256:")[:12]
-        stack = [arm.get("engine_version"), digest, arm.get("stack")]
+    rows = [["measured", "slab", "prefill", "decode", "prompt", "dtype", "depth", "drafts", "from", "stack"]]
+    stacks: list[str] = []
+    for arm, source in sorted(arms, key=lambda one: (str(one[0].get("at") or ""), int(one[0]["weights_mib"]))):
+        stack = _stack(arm)
+        if stack and stack not in stacks:
+            stacks.append(stack)
         rows.append(
             [
                 _day(arm.get("at")),
-                _words.number(arm["weights_mib"]),
+                _words.number(int(arm["weights_mib"])),
                 _rate(arm.get("prefill_tps")),
                 _rate(arm.get("decode_tps")),
                 _words.number(arm.get("prompt_tokens")),
@@ -120,11 +129,12 @@ def _arm_lines(record: t.Sequence[Entry], service: t.Mapping[str, t.Any]) -> lis
                 _words.number(arm.get("num_speculative_tokens")),
                 _words.number(arm.get("draft_acceptance")),
                 source,
-                " ".join(str(part) for part in stack if part) or _words.UNKNOWN,
+                str(stacks.index(stack) + 1) if stack else _words.UNKNOWN,
             ]
         )
     lines = ["", "arms: slab in MiB a card, prefill and decode in tokens a second"]
-    lines += [_cut(line) for line in _words.table(rows)]
+    lines += _words.table(rows)
+    lines += _wrapped(f"stack {number}: {stack}" for number, stack in enumerate(stacks, start=1))
     declared = service.get("stack")
     others = sum(arm.get("stack") != declared for arm, _source in arms) if declared else 0
     if others:
@@ -134,8 +144,10 @@ def _arm_lines(record: t.Sequence[Entry], service: t.Mapping[str, t.Any]) -> lis
     return lines
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 1]}…"
+def _stack(arm: t.Mapping[str, t.Any]) -> str:
+    """What an arm was measured on, as far as it is known: the declared name, the release, the image."""
+    told = (("", "stack"), ("engine ", "engine_version"), ("image ", "image_digest"))
+    return "; ".join(f"{word}{arm[name]}" for word, name in told if arm.get(name))
 
 
 def _rate(value: t.Any) -> str:

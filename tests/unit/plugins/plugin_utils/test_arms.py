@@ -140,7 +140,7 @@ SEED = """\
 - {weights_mib: 25600, prefill_tps: 3584, prompt_tokens: 43500, kv_cache_dtype: fp8}
 - {weights_mib: 26071, prefill_tps: 4379, prompt_tokens: 43500, kv_cache_dtype: fp8}
 - {weights_mib: 26071, decode_tps: 124.1, prompt_tokens: 51500, generated_tokens: 512, kv_cache_dtype: fp8}
-- {weights_mib: 22208, decode_tps: 94.1, prompt_tokens: 51500, generated_tokens: 512, kv_cache_dtype: bf16, at: 2026-10-13}
+- {weights_mib: 22208, decode_tps: 94.1, prompt_tokens: 51500, kv_cache_dtype: bf16, at: 2026-10-13}
 """
 
 

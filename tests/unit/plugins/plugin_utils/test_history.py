@@ -137,11 +137,12 @@ def test_a_planned_line_gets_the_attempt_of_its_plan(example: t.Any) -> None:
     assert first["attempt"] == again["attempt"] != other["attempt"]
 
 
-def test_a_planned_line_has_neither_price_table_nor_arms(example: t.Any) -> None:
+def test_a_planned_line_has_neither_prices_nor_options_nor_arms(example: t.Any) -> None:
     plan = {**example.plan, "prices": [{"name": "present"}] * 100}
     request = {"pair": "fill", "arms": [{"weights_mib": 24000, "prefill_tps": 3290}]}
     first = _history.record_entry({"plan": plan, "request": request}, "planned", "dankserver", "flashnext")
-    assert (first["plan"], first["request"]) == (example.plan, {"pair": "fill"})
+    kept = {name: value for name, value in example.plan.items() if name != "options"}
+    assert (first["plan"], first["request"]) == (kept, {"pair": "fill"})
     assert first["attempt"] == _plan.attempt_id(plan)
     # Another price table is not another plan, and more arms are not another request.
     before = {**first, "at": "2026-01-01T00:00:00Z"}
