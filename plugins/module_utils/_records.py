@@ -74,7 +74,7 @@ FIELDS: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
 # container; lines that were written before there was one lack it.
 _IMAGE: t.Mapping[str, tuple[type, ...]] = {"image": (str, _NULL)}
 OPTIONAL: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
-    "planned": {**_IMAGE, "image_before": (str, _NULL)},
+    "planned": {**_IMAGE, "image_before": (str, _NULL), "image_digest_before": (str, _NULL)},
     "switched": _IMAGE,
     "rolled_back": _IMAGE,
     "rollback": _IMAGE,

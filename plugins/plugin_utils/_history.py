@@ -9,6 +9,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
 
 Entry = t.Mapping[str, t.Any]
@@ -191,7 +192,7 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
                 code="nothing_to_return_to",
             )
         entry = switched[-1][0]
-        return _return_to(entry["plan"]["from"], entry.get("image_before"), entry)
+        return _return_to(entry["plan"]["from"], _image_before(entry), entry)
     for entry in record:
         if entry["id"] == to and _put_in_force(entry):
             return _return_to(_put_in_force(entry), entry.get("image"), entry)
@@ -208,6 +209,12 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
         ),
         code="nothing_to_return_to",
     )
+
+
+def _image_before(planned: Entry) -> str | None:
+    """What ran when a plan was made, by its digest where that is known: a tag may mean another image since."""
+    image, digest = planned.get("image_before"), planned.get("image_digest_before")
+    return f"{container.repository(image)}@{digest}" if image and digest and "@" not in image else image
 
 
 def _choice(entry: Entry, with_image: bool = False) -> str:

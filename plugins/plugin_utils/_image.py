@@ -109,19 +109,12 @@ def image_choice(
 
 def _by_digest(asked: str, found: container.Image) -> str | None:
     """``asked`` by its digest: as the runtime names it, in the same repository where it is known in several."""
-    name = _repository(asked)
+    name = container.repository(asked)
     ours = [item for item in found.references if item.partition("@")[0] == name]
     ours = (
         ours or [item for item in found.references if item.partition("@")[0].endswith(f"/{name}")] or found.references
     )
     return next((item for item in ours if item.endswith(f"@{found.digest}")), ours[0] if ours else None)
-
-
-def _repository(reference: str) -> str:
-    """A reference without its tag and digest."""
-    name = reference.partition("@")[0]
-    head, slash, last = name.rpartition("/")
-    return head + slash + last.partition(":")[0]
 
 
 def _tag(reference: str) -> str:

@@ -166,6 +166,12 @@ def is_image(name: str, image: str, digest: str | None) -> bool:
     return asked == runs or runs.endswith(f"/{asked}") or bool(digest and name.rpartition("@")[2] == digest)
 
 
+def repository(reference: str) -> str:
+    """A reference without its tag and digest."""
+    head, slash, last = reference.partition("@")[0].rpartition("/")
+    return head + slash + last.partition(":")[0]
+
+
 def _tagged(image: str) -> str:
     """With the tag that a runtime adds to a name without one."""
     last = image.rpartition("/")[2]

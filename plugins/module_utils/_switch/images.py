@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.container import is_image
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.container import is_image, repository
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 
 Told = t.Optional[t.Mapping[str, t.Any]]
@@ -62,7 +62,7 @@ def check_names(manager: Manager, expect: t.Mapping[str, t.Any], runs: Told) -> 
         tag = manager.tag_command(name) if back else None
         way_out = (
             f"Give the name back to the image that runs (on the host: {tag}), and ask for the other one by its digest: "
-            f"-e image={name.rpartition('@')[0] or name.rpartition(':')[0]}@{now}."
+            f"-e image={repository(name)}@{now}."
             if tag
             else "Plan again."
         )

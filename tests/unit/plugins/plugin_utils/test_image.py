@@ -301,6 +301,11 @@ def test_the_way_back_has_its_image(example: t.Any) -> None:
     record = [planned(example, AFTER, BEFORE), switched(example, AFTER)]
     assert _history.way_back(record, "previous")["image"] == BEFORE
     assert _history.way_back(record, record[1]["id"])["image"] == AFTER
+    # A tag may mean another image since: what ran then had this digest.
+    known = {**record[0], "image_digest_before": OLD}
+    assert _history.way_back([known, record[1]], "previous")["image"] == f"localhost/radiance@{OLD}"
+    pinned = {**known, "image_before": f"localhost/radiance@{OLD}"}
+    assert _history.way_back([pinned, record[1]], "previous")["image"] == f"localhost/radiance@{OLD}"
     old = [example.planned(), example.switched()]
     assert (_history.way_back(old, "previous")["image"], _history.way_back(old, old[1]["id"])["image"]) == (None, None)
     unknown = _history.way_back_or_objection([*old, *record], "ffffffffffff")["objection"].splitlines()
