@@ -82,6 +82,22 @@ def test_the_record_tells_the_resize(used: Checkout) -> None:
     assert probed["boundary"]["retrieved"] == 3
     assert probed["boundary"]["overlap"] == 3
     assert probed["rates"]["verdict"] == "passed"
+    planned = entries[0]
+    assert "prices" not in planned["plan"] and "arms" not in planned["request"]
+    assert len(json.dumps(planned)) < 12_000
+    # What was measured is an arm, on the target too, with what it was measured on.
+    (arm,) = [entry for entry in entries if entry["kind"] == "arm"]
+    assert (arm["weights_mib"], arm["weights_plus_minus_mib"], arm["kv_cache_dtype"]) == (25844, 0, "fp8")
+    assert (arm["prefill_tps"], arm["prompt_tokens"]) == (
+        probed["rates"]["prefill_tps"],
+        probed["rates"]["prompt_tokens"],
+    )
+    assert (arm["stack"], arm["engine_version"], arm["source"]) == ("rehearsal x20", "1.0.13", "probe")
+    assert (arm["attempt"], arm["num_speculative_tokens"]) == (planned["attempt"], 2)
+    assert (
+        json.dumps(arm, sort_keys=True, separators=(",", ":"))
+        in used.one("target/.kvfleet/*/records.jsonl").read_text()
+    )
 
 
 def test_a_second_run_changes_nothing(used: Checkout) -> None:
