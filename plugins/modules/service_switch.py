@@ -124,6 +124,9 @@ options:
       - C(attempt) and C(host) go into the record.
       - C(flags) are further flags of the engine that the process must have been started with, as a dictionary without
         dashes; a process that has another value is restarted.
+      - C(image) is the reference of the image that the container has to be of, and C(image_digest) its digest on the
+        target; a container of another one is restarted, and a boot of another one does not hold.
+      - Rows that the boot of another image than before words otherwise are named in RV(findings) and hold.
     type: dict
   fingerprint:
     description:
@@ -281,7 +284,7 @@ code:
     - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(not_a_whole_number),
       V(file_unusable), V(disk_full), V(state_dir_unusable), V(switch_journal_unreadable), V(switch_locked),
       V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
-      V(start_unusable), V(image_missing), V(memlock_low), V(host_memory_short), V(no_way_back),
+      V(start_unusable), V(image_missing), V(image_moved), V(memlock_low), V(host_memory_short), V(no_way_back),
       V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable), V(traffic_still_running), V(hook_failed),
       V(systemd_unreachable), V(runtime_unusable), V(command_missing) and V(command_stuck).
     - With O(save_receipt), V(switch_interrupted) is a switch that is to be finished first, and V(receipt_impossible) a

@@ -29,7 +29,8 @@ set -a
 . {folder}/flash.env
 exec podman run {options} "${{IMAGE:-localhost/radiance:1.0.13}}" \\
   --model {folder}/flash.rad --tp 2 --host 127.0.0.1 --port {port} \\
-  --vram-weights-mib "$VRAM_WEIGHTS_MIB" --vram-kv-mib "$VRAM_KV_MIB" --max-num-seqs "$MAX_NUM_SEQS" \\
+  ${{VRAM_WEIGHTS_MIB:+--vram-weights-mib "$VRAM_WEIGHTS_MIB"}} ${{VRAM_KV_MIB:+--vram-kv-mib "$VRAM_KV_MIB"}} \\
+  --max-num-seqs "$MAX_NUM_SEQS" \\
   --max-model-len "$MAX_MODEL_LEN" --kv-cache-dtype fp8 --num-speculative-tokens 2 --host-pool-mib 16384
 """
 RUN = "--rm --replace --name flash --log-driver journald"

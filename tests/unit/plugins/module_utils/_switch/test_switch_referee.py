@@ -178,3 +178,55 @@ def test_more_free_memory_never_turns_a_consent_into_a_refusal(free: dict[str, t
 
     assert verdict(floor["mib"]) is True
     assert verdict(free["mib"]) <= verdict(free["mib"] + 1.0)
+
+
+ASKED = {"to": TO, "predictions": [BACKED], "image": "radiance@sha256:0b", "image_digest": "sha256:0b"}
+
+
+def of(image: str, digest: str | None, **changed: t.Any) -> dict[str, t.Any]:
+    return {**copy.deepcopy(LEDGER), "source": {"image": image, "image_digest": digest}, **changed}
+
+
+@pytest.mark.parametrize(
+    ("image", "digest", "ok"),
+    [
+        ("radiance@sha256:0b", "sha256:0b", True),
+        ("localhost/radiance:1.2.4", "sha256:0b", True),
+        ("radiance@sha256:0b", None, True),
+        ("localhost/radiance:1.0.13", "sha256:0a", False),
+        ("localhost/radiance:1.0.13", None, False),
+    ],
+)
+def test_the_boot_is_of_the_image_that_was_asked_for(image: str, digest: str | None, ok: bool) -> None:
+    findings = {row["name"]: row for row in referee.judge(ASKED, of(image, digest), True)}
+    assert findings["image"]["holds"] is ok
+    if not ok:
+        assert findings["image"]["says"] == f"the image is {image}, asked is radiance@sha256:0b"
+
+
+def test_without_a_container_or_a_request_no_image_is_judged() -> None:
+    assert "image" not in [row["name"] for row in referee.judge(ASKED, LEDGER)]
+    assert "image" not in judge(source={"image": "x", "image_digest": None})
+
+
+def test_only_another_image_may_word_its_rows_otherwise() -> None:
+    reworded = of("radiance@sha256:0b", "sha256:0b", settled=[])
+    assert [row["holds"] for row in referee.judge(ASKED, reworded, True) if row["name"] == "settled"] == [True]
+    assert [row["holds"] for row in referee.judge(ASKED, reworded) if row["name"] == "settled"] == [False]
+    unprinted = of("x", "sha256:0b", budget={"rows": {}}, pair={})
+    (pair,) = (row for row in referee.judge(ASKED, unprinted, True) if row["name"] == "pair")
+    assert (pair["holds"], pair["printed"]) == (True, None)
+    # What is printed is judged in any release.
+    short = copy.deepcopy(LEDGER["settled"])
+    short[0]["free"] = size(100.0, 0.005, "100.00 MiB")
+    found = referee.judge(ASKED, of("x", "sha256:0b", settled=short), True)
+    assert [row["holds"] for row in found if row["name"] == "settled_free.card0"] == [False]
+
+
+def test_the_engines_own_split_is_told_and_not_judged() -> None:
+    short = copy.deepcopy(LEDGER["settled"])
+    short[0]["free"] = size(209.15, 0.005, "209.15 MiB")
+    split = {**ASKED, "to": {**TO, "weights_mib": None, "kv_mib": None}}
+    found = {row["name"]: row for row in referee.judge(split, of("x", "sha256:0b", settled=short), True)}
+    assert found["settled_free.card0"]["holds"] is True
+    assert found["settled_free.card0"]["says"].endswith(", 0.04 MiB short, by the engine's own split")

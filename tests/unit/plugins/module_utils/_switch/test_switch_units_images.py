@@ -85,6 +85,31 @@ def test_an_image_that_does_not_take_the_pair_goes_back_to_the_old_one(unit: Uni
     assert (entry["kind"], entry["image"], entry["to"]) == ("rolled_back", OLD_IMAGE, OLD)
 
 
+def test_a_release_that_splits_the_card_itself_is_given_no_pair_and_gets_it_back_on_the_way_back(
+    unit: UnitService,
+) -> None:
+    unit.image(TAG, OTHER, {"release": "1.3.0"})
+    unit.start_old()
+    to = {**OLD, "weights_mib": None, "kv_mib": None}
+    options = asked(unit, OLD)
+    env = "".join(line for line in options["files"][0]["content"].splitlines(True) if not line.startswith("VRAM_"))
+    split = {**options, "files": [{**options["files"][0], "content": env}]}
+    split["expect"] = {**options["expect"], "to": to, "predictions": []}
+    result = unit.run(OLD, **split)
+    assert (result["outcome"], result["failed"]) == ("switched", False), result
+    (argv,) = unit.engines()
+    assert not any(word.startswith("--vram-") for word in argv)
+    # The engine's own split is told, and not held against the pair that nobody asked for.
+    told = finding(result, "settled_free.card0")
+    assert told["holds"] and told["says"].endswith("MiB short, by the engine's own split")
+    assert (result["ledger"]["budget"]["weights"], result["ledger"]["pair"]["exact"]) == ("derived", False)
+    assert unit.run(OLD, **split)["outcome"] == "unchanged"
+
+    back = unit.run(OLD, **asked(unit, OLD, OLD_IMAGE, DIGEST))
+    assert (back["outcome"], back["failed"]) == ("switched", False), back
+    assert runs(unit) == (OLD_IMAGE, "24000+5120", True)
+
+
 def test_a_script_that_starts_another_image_than_the_one_asked_for_is_found_out(unit: UnitService) -> None:
     """The pair is right, the boot is sound, and it is the old engine."""
     unit.image(TAG, OTHER, {"release": "1.2.4"})
