@@ -110,8 +110,9 @@ def _image_words(request: t.Mapping[str, t.Any]) -> str:
     """What is wrong with a request for an image, in a sentence."""
     image, version = request.get("image"), request.get("engine_version")
     if image in (None, ""):
-        said = version not in (None, "")
-        return f"engine_version={version} says what another image holds: say image=… with it." if said else ""
+        if version in (None, ""):
+            return ""
+        return f"engine_version={version} says what another image holds: say image=… with it."
     if not _image.REFERENCE.fullmatch(str(image)):
         return f"image is {str(image)!r}. Write the name of an image, with its tag or digest: NAME@sha256:…"
     for name in ("to", "plan"):
