@@ -19,14 +19,14 @@ PARTS=(
     shell ruff format yaml types changelog galaxy docs lint sanity next-sanity hosts
     unit units integration molecule rehearsal next-unit next-rehearsal
 )
-EXTRA_PARTS=(mutations worlds plans bench)
+EXTRA_PARTS=(mutations worlds plans bench docker)
 
 # limit PART: the seconds after which it is ended
 limit() {
     case $1 in
         units | mutations | worlds | bench) echo 2400 ;;
         unit | rehearsal | next-unit) echo 1200 ;;
-        hosts) echo 1500 ;; # from nothing: what a host is made of is fetched and unpacked first
+        hosts | docker) echo 1500 ;; # from nothing: what a host is made of is fetched and unpacked first
         *) echo 900 ;;
     esac
 }

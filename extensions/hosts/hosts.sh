@@ -6,6 +6,7 @@
 #   hosts.sh build               make the image where the cache lacks it
 #   hosts.sh up                  bring the hosts up, and write an inventory for them
 #   hosts.sh engine              build the engine's image again, from the checkout, on the running hosts
+#   hosts.sh docker              put docker beside podman on the running host whose service is the system's, from the mirror
 #   hosts.sh status              the hosts, their state and their ports
 #   hosts.sh inventory           where the inventory is
 #   hosts.sh ssh NAME [COMMAND…]
@@ -224,6 +225,14 @@ engine_on() {
     podman exec "$box" "${run[@]}" engine-image "$engine" >/dev/null
 }
 
+# Not in the image, where it would cost every run that needs none some 40 s.
+docker() {
+    local name
+    for name in "${names[@]}"; do
+        [[ ${scopes[$name]} == user ]] || podman exec -i "$(container "$name")" bash -s "$engine" <"$here/docker/install.sh"
+    done
+}
+
 status() {
     local name
     for name in "${names[@]}"; do
@@ -252,7 +261,7 @@ down() {
 command=${1:-}
 (($#)) && shift
 case $command in
-    requirements | up | engine | status) "$command" ;;
+    requirements | up | engine | docker | status) "$command" ;;
     check) check_machine ;;
     build) check_machine && build ;;
     inventory) printf '%s\n' "$state/inventory.yml" ;;
