@@ -266,14 +266,14 @@ _SCORE_PLANE = re.compile(r"^radiance: \S+: (the QSA score plane would be .*|an 
 
 
 def _fatal_words(fatal: str, before: t.Sequence[Message]) -> str:
-    """The fatal line with the error that came before it, or with the line before it where there was none."""
+    """The fatal line with the error that came before it, or where there was none with how far the boot had come."""
     told = [message for message in before if message.text and message.level not in ("D", "T")]
     errors = [message for message in told if message.level == "E"]
     said = f"The engine stopped itself: {fatal[:400].rstrip('.')}."
     if not told:
         return said
     last = (errors or told)[-1].text[:300]
-    return f"{said} The last {'error' if errors else 'line'} before it was {last!r}."
+    return f"{said} The last {'error' if errors else 'message'} before it was {last!r}."
 
 
 def _from_bare(message: Message) -> Reason | None:

@@ -350,7 +350,7 @@ REFUSALS = [
     (
         DEVICES + "radiance: fatal: hipErrorOutOfMemory\n",
         "engine_fatal",
-        ["itself: hipErrorOutOfMemory. The last line"],
+        ["itself: hipErrorOutOfMemory. The last message"],
     ),
     (
         (DEVICES + "E[1] kernel 7 was lost\nI load: rank 0\n\nradiance: fatal: device\n") * 2,
