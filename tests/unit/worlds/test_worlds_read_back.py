@@ -110,6 +110,6 @@ def test_a_boot_that_dies_after_its_table_says_its_last_words() -> None:
     found = read_ledger(boot.text * 4, source={})
     assert (found["status"], found["reason"]["code"]) == ("refused", "engine_fatal")
     assert found["reason"]["text"] == (
-        "The engine stopped itself: the driver lost the device. The last message before it was 'VRAM budget, per card:'. "
-        "The log holds 4 boots, and this is number 4."
+        "The engine stopped itself: the driver lost the device. "
+        "The last message before it was 'VRAM budget, per card:'. The log holds 4 boots, and this is number 4."
     )
