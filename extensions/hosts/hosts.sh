@@ -25,6 +25,8 @@ label=kvfleet.hosts=$state
 
 user=kvfleet
 engine=localhost/radiance:1.0.13
+# The same image under one more layer, by which the engine is another release.
+newer=localhost/radiance:1.2.4
 # The host, and in whose podman and systemd its service runs.
 names=(dankserver-a dankserver-b)
 declare -A scopes=([dankserver-a]=system [dankserver-b]=user)
@@ -223,7 +225,21 @@ engine_on() {
     tar -C "$here/.." --exclude=__pycache__ --owner=0 --group=0 --mode=go=rX -c rehearsal | podman exec -i "$box" tar -C /usr/local/share -x
     if [[ ${scopes[$1]} == user ]]; then run=(runuser -u "$user" -- env -C "/home/$user" XDG_RUNTIME_DIR=/run/user/1000 DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/1000/bus); fi
     podman exec "$box" "${run[@]}" engine-image "$engine" >/dev/null
+    podman exec "$box" "${run[@]}" sh -euc "$layer" layer "$engine" "$newer" >/dev/null
 }
+
+# layer BASE IMAGE, run inside a host: the tag of IMAGE is the release.
+# shellcheck disable=SC2016  # the host's own sh expands it
+layer='
+own=$(mktemp)
+printf "{\"release\": \"%s\"}\n" "${2##*:}" >"$own"
+chmod 644 "$own"
+container=$(podman create "$1")
+podman cp "$own" "$container:/usr/share/radiance/own.world.json"
+podman commit --quiet --change "LABEL org.opencontainers.image.version=${2##*:}" "$container" "$2"
+podman rm "$container"
+rm -f "$own"
+'
 
 # Not in the image, where it would cost every run that needs none some 40 s.
 docker() {
