@@ -151,6 +151,10 @@ def version_on_record(image: str | None, record: t.Sequence[t.Mapping[str, t.Any
     """The release that a reference was last put in force as, or that was read from its boot."""
     version = None
     for entry in record:
+        # What ran by a tag is returned to by its digest.
+        digest = entry.get("image_digest_before")
+        if image and digest and image.endswith(f"@{digest}") and version_of(_tag(entry.get("image_before") or "")):
+            version = _tag(entry["image_before"])
         if not image or entry.get("image") != image:
             continue
         if entry["kind"] == "planned":

@@ -178,6 +178,8 @@ def test_the_record_remembers_the_release_of_an_image(example: t.Any) -> None:
     assert _image.known_engine(runs, record)["engine"]["version"] == "1.2.5"
     assert _image.known_engine(runs)["engine"]["version"] is None
     assert _image.known_engine(LEDGER)["engine"] == {"version": "1.0.13", "version_from": "image"}
+    back = [{**record[0], "image_digest_before": OLD}]
+    assert _image.version_on_record(f"localhost/radiance@{OLD}", back) == "1.0.13"
     asked = {**LEDGER, "engine": {"version": "1.0.12", "version_from": "endpoint"}}
     assert _image.known_engine(asked, record) == asked
     process = {"source": {"image": None}, "engine": {"version": None, "version_from": None}}
