@@ -22,7 +22,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architectur
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures, PagedGroup, StateGroup
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import KvModel
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import HOST_CHECKPOINTS_FROM, Shape, at_least
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger, digits
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Size, size_from_dict
 
 
@@ -109,7 +109,7 @@ def _from_ledger(ledger: Ledger, running: Shape, pool: Size, exact: t.Sequence[A
         page_of = {str(group["name"]): page for group, page in zip(paged, found)}
     lines = []
     for group in printed:
-        name, size = str(group["name"]), size_from_dict(group["page"] or group["state"])
+        name, size = str(group["name"]), size_from_dict(group.get("page") or group["state"])
         told = known.get(name, 0)
         if told and size.prints(told / MIB):
             page_of[name] = told
@@ -181,13 +181,13 @@ def _with_checkpoints(
         return base._replace(
             checkpoint_slots=slots, checkpoint_bytes=slots * stride, stride_bytes=stride if slots else 0.0, lines=lines
         )
-    flag = (ledger.get("flags") or {}).get("checkpoint-slots", "")
-    slots = int(flag) if flag.isdecimal() else DEFAULT_CHECKPOINT_SLOTS
+    stated_slots = digits((ledger.get("flags") or {}).get("checkpoint-slots"))
+    slots = DEFAULT_CHECKPOINT_SLOTS if stated_slots is None else stated_slots
     if not base.states or not slots:
         return none
     stride = checkpoint_stride_bytes(sum(group.state_bytes for group in base.states))
     if not stated:
-        whence = f"--checkpoint-slots {slots}" if flag.isdecimal() else f"the engine's default of {slots}"
+        whence = f"--checkpoint-slots {slots}" if stated_slots is not None else f"the engine's default of {slots}"
         warnings.append(
             f"The boot does not print its checkpoint slots: the contract counts {whence} of {stride / MIB:.2f} MiB."
         )

@@ -12,9 +12,9 @@ import json
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.shapes import SCHEMA as LEDGER_SCHEMA
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.ceiling import read_ceiling
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.evidence import require_complete
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.figures import kv_figures
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Verdict, judge
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import slab_law
@@ -52,7 +52,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
     Raises RadianceError: with ``result={"plan": plan}`` and the name of the first failed gate as its code where a gate
     blocks and ``on_gate`` is fail; otherwise for what cannot be planned at all.
     """
-    _require_complete(ledger)
+    require_complete(ledger)
     asked = read_request(request)
     running = read_running(ledger, asked.running)
     shape = Shape(**{**running.shape._asdict(), **asked.shape})
@@ -146,21 +146,6 @@ def attempt_id(plan: t.Mapping[str, t.Any], image: str | None = None) -> str:
     goal = {"fingerprint": plan["fingerprint"], "to": plan["to"], **({"image": image} if image else {})}
     text = json.dumps(goal, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
-
-
-def _require_complete(ledger: Ledger) -> None:
-    if not isinstance(ledger, t.Mapping) or ledger.get("schema") != LEDGER_SCHEMA:
-        raise RadianceError(
-            f"The ledger's schema is not {LEDGER_SCHEMA}. Give what boot_ledger_info returns as ledger.",
-            code="ledger_unknown",
-        )
-    if ledger.get("status") != "complete":
-        reason = ledger.get("reason") or {}
-        because = f": {reason['text']}" if reason.get("text") else "."
-        raise RadianceError(
-            f"The ledger is {ledger.get('status')}, and a plan needs a complete one{because}",
-            code="ledger_not_complete",
-        )
 
 
 def _refuse_sessions_without_cache(ledger: Ledger, request: Request) -> None:

@@ -7,16 +7,15 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import kv_groups, pages_agree
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES, SHAPE_NAMES, Shape
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger, mib
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger, digits, mib
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Size, size_from_dict
 
-_DIGITS = re.compile(r"^(?:0|[1-9][0-9]*)$")
+_AT_LEAST_ONE = ("max_num_seqs", "max_model_len")
 _ROW_OF = {"weights_mib": "vram_weights", "kv_mib": "vram_kv"}
 
 
@@ -124,15 +123,15 @@ def _told(ledger: Ledger) -> dict[str, tuple[t.Any, str]]:
     for name in SHAPE_NAMES:
         flag = name.replace("_", "-")
         text = flags.get(flag)
-        if text is None or (name == "max_model_len" and text == "0"):
+        if text is None or (name in _AT_LEAST_ONE and text == "0"):
             continue
         if name == "kv_cache_dtype":
             told[name] = (text, f"--{flag} {text}")
-        elif _DIGITS.match(text):
-            told[name] = (int(text), f"--{flag} {text}")
+        elif digits(text) is not None:
+            told[name] = (digits(text), f"--{flag} {text}")
     capacity = ledger.get("capacity") or {}
     for name, key in (("max_num_seqs", "sequences"), ("max_model_len", "tokens")):
-        if name not in told and capacity.get(key) is not None:
+        if name not in told and capacity.get(key):
             told[name] = (int(capacity[key]), f"its capacity line: {capacity[key]}")
     trained = (ledger.get("model") or {}).get("trained_context")
     if "max_model_len" not in told and flags.get("max-model-len") == "0" and trained:

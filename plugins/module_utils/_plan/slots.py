@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger, mib
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger, digits, mib
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Size, size_from_dict
 
 # A slab takes whole slots of each of its size classes, so a slot or so a class is left over at either end; and the mix
@@ -194,9 +194,9 @@ def _of_rank(
 
 def _share(pool: t.Mapping[str, t.Any], ledger: Ledger) -> float:
     """One rank's part of ``--host-pool-mib``: what was printed for it over what the command line says, else all."""
-    flag = (ledger.get("flags") or {}).get("host-pool-mib", "")
-    if flag.isdigit() and int(flag) > 0 and pool.get("budget") is not None:
-        share = size_from_dict(pool["budget"]).mib / int(flag)
+    stated = digits((ledger.get("flags") or {}).get("host-pool-mib"))
+    if stated and pool.get("budget") is not None:
+        share = size_from_dict(pool["budget"]).mib / stated
         tp = int(ledger.get("tp") or 1)
         # The print is rounded; the true share is all of it, or an even part a rank.
         return min((1.0, 1.0 / tp), key=lambda candidate: abs(candidate - share))

@@ -7,7 +7,11 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
+import re
 import typing as t
+
+# A count of at most 12 digits: what is longer, no engine has taken for what it says.
+_DIGITS = re.compile(r"(?:0|[1-9][0-9]{0,11})")
 
 Json = dict[str, t.Any]
 Ledger = t.Mapping[str, t.Any]
@@ -32,6 +36,11 @@ def rounded(value: float) -> float:
 def whole_or_float(value: float) -> float:
     """An int where the value is whole, so that a plan shows ``25600`` and not ``25600.0``."""
     return int(value) if float(value).is_integer() else rounded(value)
+
+
+def digits(text: str | None) -> int | None:
+    """What a flag of a command line counts; None where it is no plain count, or there is none."""
+    return int(text) if text is not None and _DIGITS.fullmatch(text) else None
 
 
 def counted(count: int, noun: str) -> str:
