@@ -85,8 +85,15 @@ MUTATIONS = [
     Mutation(
         6,
         f"{CORE}/_switch/transaction.py",
-        'put_back = files.restore(self.journal.data["files"])',
-        "put_back = []",
+        'put_back = files.restore(self.journal.data["files"])\n            self.run.changed = True\n',
+        "put_back = []\n            self.run.changed = True\n",
+        SWITCH,
+    ),
+    Mutation(
+        6,
+        f"{CORE}/_switch/transaction.py",
+        'put_back = files.restore(self.journal.data["files"])\n            self.run.changed = self.run.changed or',
+        "put_back = []\n            self.run.changed = self.run.changed or",
         SWITCH,
     ),
     Mutation(6, f"{CORE}/_switch/transaction.py", "            if wrong:\n", "            if False:\n", SWITCH),
@@ -161,8 +168,9 @@ def main(only: list[str]) -> int:
         for mutation in chosen:
             path = folder / mutation.file
             text = path.read_text(encoding="utf-8")
-            if text.count(mutation.old) < 1:
-                print(f"{mutation.invariant}: {mutation.file} no longer has {mutation.old!r}")
+            if text.count(mutation.old) != 1:
+                found = text.count(mutation.old)
+                print(f"{mutation.invariant}: {mutation.file} has {mutation.old!r} at {found} places, not at one")
                 survived += 1
                 continue
             path.write_text(text.replace(mutation.old, mutation.new, 1), encoding="utf-8")
