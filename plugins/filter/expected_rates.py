@@ -11,8 +11,8 @@ version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - For how long the probes of the boot that runs will take, and how fast its decode can be.
-positional: _input, record, ledger
+  - For how long the probes of the boot that runs will take, and for what of their rates is too fast to be believed.
+positional: _input, record, ledger, prompt_tokens
 options:
   _input:
     description:
@@ -30,19 +30,23 @@ options:
       - The ledger of the boot that runs, as far as it is known.
     type: dict
     required: true
+  prompt_tokens:
+    description:
+      - Tokens of the prompts that the rate probe sends; V(most_prefill_tps) is of such prompts.
+    type: int
 """
 
 EXAMPLES = r"""
 - name: Show what is expected
   ansible.builtin.debug:
-    msg: "{{ endpoint_service | kvfleet.radiance.expected_rates(record, ledger) }}"
+    msg: "{{ endpoint_service | kvfleet.radiance.expected_rates(record, ledger, 43500) }}"
 """
 
 RETURN = r"""
 _value:
   description:
-    - V(prefill_tps), V(decode_tps) and V(most_decode_tps), the fastest decode that was measured at the depth that runs.
-      Each in tokens a second, and none where no arm tells.
+    - V(prefill_tps) and V(decode_tps), and V(most_prefill_tps) and V(most_decode_tps), the fastest that was measured on
+      what runs. Each in tokens a second, and none where no arm tells. Decode is that of the depth that runs.
   type: dict
 """
 

@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arms: measured points of the record. What a probe measured becomes one, and the slab law is asked with them."""
+"""Arms: measured points of the record. What a probe measured becomes one, and a plan takes them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import comparable, prompt_sizes
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import Arm, read_request
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import Arm
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import read_running
 
 Json = dict[str, t.Any]
 Entry = t.Mapping[str, t.Any]
 
 # What pair_plan takes of an arm, and how the record names it.
-_OF_PLAN = {
-    **{name: name for name in Arm._fields},
-    "at": "measured_at",
-}
+_OF_PLAN = {**{name: name for name in Arm._fields}, "at": "measured_at"}
 
 
 def measured_arms(
@@ -74,35 +70,12 @@ def known_arms(service: t.Mapping[str, t.Any], record: t.Iterable[Entry]) -> lis
     return arms
 
 
+def known_depths(service: t.Mapping[str, t.Any], record: t.Iterable[Entry]) -> list[int | None]:
+    """The speculation depth of each of ``known_arms``, which a plan does not take; None where it is not told."""
+    return [*(None for _arm in service.get("arms") or []), *(e["num_speculative_tokens"] for e in on_record(record))]
+
+
 def on_record(record: t.Iterable[Entry]) -> list[Entry]:
     """The arms of a record by the time of their measurement; those of an unknown one first."""
     arms = [entry for entry in record if entry["kind"] == "arm"]
     return sorted(arms, key=lambda entry: (str(entry["measured_at"] or ""), str(entry["id"])))
-
-
-def fastest_arm(
-    service: t.Mapping[str, t.Any],
-    record: t.Iterable[Entry],
-    ledger: t.Mapping[str, t.Any] | None,
-    prompt_tokens: t.Any,
-) -> float | None:
-    """The highest prefill rate, tokens a second, of the arms that a probe of ``prompt_tokens`` can be held against.
-
-    They are of the stack and the cache dtype that run, and of prompts of that size or of an unknown one. None where
-    there is no such arm: nothing is too fast then.
-    """
-    arms = read_request({"arms": known_arms(service, record)}).arms
-    running = ledger or {}
-    dtype = (running.get("flags") or {}).get("kv-cache-dtype") or ""
-    digest = (running.get("source") or {}).get("image_digest")
-    version = (running.get("engine") or {}).get("version")
-    asked = int(prompt_tokens)
-    sizes = prompt_sizes([asked, *(arm.prompt_tokens for arm in arms)])
-    rates = [
-        arm.prefill_tps
-        for arm in arms
-        if arm.prefill_tps is not None
-        and comparable(arm, dtype, service.get("stack") or None, version, digest)
-        and (not arm.prompt_tokens or sizes[arm.prompt_tokens] == sizes[asked])
-    ]
-    return max(rates, default=None)

@@ -115,25 +115,6 @@ def test_the_arms_of_a_plan_are_the_declared_ones_and_then_those_on_record() -> 
     }
 
 
-def fastest(record: t.Any, arms: t.Any = (), tokens: t.Any = 43500, ledger: t.Any = LEDGER) -> float | None:
-    return _arms.fastest_arm({**SERVICE, "arms": list(arms)}, record, ledger, tokens)
-
-
-def test_a_probe_is_held_against_the_fastest_comparable_arm() -> None:
-    record = [*measured()["entries"], *measured({"prefill_tps": 4400.0, "prompt_tokens": 43512})["entries"]]
-    assert fastest([]) is None
-    assert fastest(record) == 4400
-    assert fastest(record, tokens="43500") == 4400
-    # Other prompts, another stack, image, release or dtype.
-    assert fastest(record, tokens=8000) is None
-    assert fastest(record, [{"weights_mib": 1, "prefill_tps": 9999, "stack": "rehearsal"}]) == 4400
-    assert fastest(record, ledger={**LEDGER, "source": {"image_digest": "sha256:bb"}}) is None
-    assert fastest(record, ledger={**LEDGER, "engine": {"version": "1.0.14"}}) is None
-    assert fastest(record, ledger={**LEDGER, "flags": {"kv-cache-dtype": "bf16"}}) is None
-    # Declared arms without a size count for any.
-    assert fastest(record, [{"weights_mib": 1, "prefill_tps": 9999, "stack": "dankserver"}]) == 9999
-
-
 SEED = """\
 - {weights_mib: 22208, prefill_tps: 3397, prompt_tokens: 43500, kv_cache_dtype: fp8}
 - {weights_mib: 24000, prefill_tps: 3290, prompt_tokens: 43500, kv_cache_dtype: fp8}
