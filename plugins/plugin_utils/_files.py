@@ -25,7 +25,6 @@ _NAMES = {
     "llms": "llms.txt",
     "log": "docs/log.md",
 }
-DOCS = ("runbook", "agents", "llms", "log")
 
 
 def file_names(service: t.Mapping[str, t.Any], host: str) -> dict[str, str]:
