@@ -124,8 +124,7 @@ def _options(plan: t.Mapping[str, t.Any], brief: bool) -> list[str]:
         names = ", ".join(str(item["name"]) for item in options)
         return [f"{names}: what each would cost is in playbooks/plan.yml"]
     priced = {row["request"] for row in plan.get("prices") or [] if row["shown"]}
-    told = [item for item in options if not (isinstance(item.get("request"), str) and item["request"] in priced)]
-    return [f"{item['name']}: {item['says']}{_how(item)}" for item in told]
+    return [f"{item['name']}: {item['says']} [{item['request']}]" for item in options if item["request"] not in priced]
 
 
 def _predictions(predictions: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
@@ -158,14 +157,3 @@ def _cost(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> str:
         **{name: value for name, value in (about.get("rate") or {}).items() if value},
     )
     return f"{probes}: {cost_words(cost)}"
-
-
-def _how(item: t.Mapping[str, t.Any]) -> str:
-    request = item.get("request")
-    if not request:
-        return ""
-    if isinstance(request, (list, tuple)):
-        return f" [{' '.join(str(word) for word in request)}]"
-    if isinstance(request, dict):
-        return " [" + " ".join(f"-e {name}={value}" for name, value in request.items()) + "]"
-    return f" [{request}]"

@@ -69,7 +69,7 @@ PLAN = {
             "to": {**NEW, "max_num_seqs": 4},
             "says": "4 sequences.",
             "gates": [],
-            "request": {"max_num_seqs": 4, "fill": "true"},
+            "request": "-e max_num_seqs=4 -e fill=true",
         }
     ],
     "predictions": [
