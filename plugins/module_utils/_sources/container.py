@@ -90,7 +90,8 @@ def inspect(runtime: str, name: str) -> Container | None:
     if name != container.name and not (len(name) >= _SHORT_ID and container.id.startswith(name)):
         return None
     if container.image_digest is None:
-        container = container._replace(image_digest=_digest_of(runtime, image_id))
+        image = inspect_image(runtime, image_id)
+        container = container._replace(image_digest=image.digest if image else None)
     return container
 
 
@@ -149,7 +150,7 @@ def read_image(runtime: str, told: str) -> Image | None:
     try:
         item = json.loads(told)[0]
         references = [str(name) for name in item.get("RepoDigests") or []]
-        # The one that inspect() finds for a container: podman tells it, and docker's is the first name's.
+        # podman tells it; docker only in the names by which registries know an image, and none knows one built here.
         digest = item.get("Digest") if runtime == "podman" else references[0].partition("@")[2] if references else None
         labels = (item.get("Config") or {}).get("Labels") or item.get("Labels") or {}
         return Image(str(item["Id"]), digest or None, references, labels.get(_VERSION_LABEL) or None)
@@ -189,17 +190,6 @@ def utc(text: str, digits: int = 2) -> str | None:
         offset = datetime.timedelta(hours=int(hours), minutes=int(minutes))
         time += -offset if sign == "+" else offset
     return f"{time:%Y-%m-%dT%H:%M:%S}.{(fraction or '').ljust(9, '0')[:digits]}Z"
-
-
-def _digest_of(runtime: str, image: str) -> str | None:
-    """docker: the digest that the image has in its registry; one that was built here has none."""
-    done = run([runtime, "image", "inspect", "--format", "{{json .RepoDigests}}", "--", image])
-    try:
-        digests = json.loads(done.out) if not done.status else None
-    except ValueError:
-        return None
-    first = digests[0] if isinstance(digests, list) and digests else ""
-    return first.partition("@")[2] or None if isinstance(first, str) else None
 
 
 def _unusable(runtime: str, name: str, done: Done) -> str:

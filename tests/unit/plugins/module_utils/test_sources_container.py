@@ -205,7 +205,8 @@ def test_a_short_word_is_not_taken_for_the_beginning_of_an_id(put_program: PutPr
     ],
 )
 def test_docker_tells_the_digest_of_the_image(put_program: PutProgram, digests: str, digest: str | None) -> None:
-    folder = put_program("docker", f"[ $1 = image ] && echo '{digests}' || cat {DOCKER}")
+    told = f'[{{"Id": "sha256:cfd2", "RepoDigests": {digests}}}]'
+    folder = put_program("docker", f"[ $1 = image ] && echo '{told}' || cat {DOCKER}")
     found = container.inspect("docker", "kept")
     assert found is not None
     assert found.image_digest == digest
