@@ -45,6 +45,20 @@ def _word(result: t.Mapping[str, t.Any], task: str, reached: bool) -> str:
     return "drift" if "drift" in task.lower() or result.get("code") == "drift" else "refused"
 
 
+def boot_tried(run: t.Mapping[str, t.Any]) -> bool:
+    """Whether the switch of a run tried a boot on its plan, so that predictions can be judged.
+
+    One that was refused, or failed, before it started anything tried none; what it starts after ``restore`` is the old
+    pair.
+    """
+    if not run.get("failure"):
+        return True
+    for phase in (run.get("switched") or {}).get("phases") or []:
+        if phase["name"] in ("start", "restore"):
+            return bool(phase["name"] == "start")
+    return False
+
+
 def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
     """``{service, word, says}`` of a service whose run came to its end."""
     service = str(run["service"]["name"])

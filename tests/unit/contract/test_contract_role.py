@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -85,21 +83,3 @@ def test_the_playbooks_take_every_request_by_its_bare_name() -> None:
     facts = [task.get("ansible.builtin.set_fact", {}) for task in tasks]
     (taken,) = [fact["endpoint_request"] for fact in facts if "endpoint_request" in fact]
     assert set(taken) == set(_request.REQUEST) - {"plan_file"}
-
-
-@pytest.mark.parametrize(
-    ("failure", "phases", "tried"),
-    [
-        (None, [], True),
-        ({"word": "refused"}, ["lock", "precheck"], False),
-        ({"word": "refused"}, None, False),
-        ({"word": "rolled_back"}, ["lock", "precheck", "stop", "restore", "start", "ready"], False),
-        ({"word": "rolled_back"}, ["precheck", "stop", "swap", "start", "ready", "restore", "start", "ready"], True),
-        ({"word": "not_serving"}, ["precheck", "stop", "swap", "start"], True),
-    ],
-)
-def test_only_a_boot_that_was_tried_is_judged(failure: Any, phases: list[str] | None, tried: bool) -> None:
-    text = yaml.safe_load((ROLE / "vars" / "main.yml").read_text())["__endpoint_tried"]
-    switched = {} if phases is None else {"phases": [{"name": name} for name in phases]}
-    templar = Templar(loader=DataLoader(), variables={"endpoint_run": {"failure": failure, "switched": switched}})
-    assert templar.template(trust_as_template(text)) is tried
