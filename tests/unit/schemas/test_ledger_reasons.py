@@ -43,19 +43,9 @@ def raised() -> tuple[dict[str, set[str]], set[str]]:
     for folder in ("_ledger", "_sources"):
         for path in (ROOT / "plugins" / "module_utils" / folder).glob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
-                    collect_pair(node.value.elts, reasons)
-                elif isinstance(node, ast.Call):
+                if isinstance(node, ast.Call):
                     collect_call(node, reasons, errors if folder == "_sources" else set())
     return reasons, errors
-
-
-def collect_pair(values: list[ast.expr], reasons: dict[str, set[str]]) -> None:
-    """``status, code = "absent", "no_boot" if … else "log_empty"``, and the same with a text."""
-    status = text_of(values[0])
-    if status in STATUSES and len(values) > 1:
-        choices = [values[1].body, values[1].orelse] if isinstance(values[1], ast.IfExp) else [values[1]]
-        reasons[t.cast("str", status)] |= {code for code in map(text_of, choices) if code}
 
 
 def collect_update(node: ast.Call, reasons: dict[str, set[str]]) -> None:
@@ -71,7 +61,9 @@ def collect_update(node: ast.Call, reasons: dict[str, set[str]]) -> None:
 def collect_call(node: ast.Call, reasons: dict[str, set[str]], errors: set[str]) -> None:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     code = next((text_of(keyword.value) for keyword in node.keywords if keyword.arg == "code"), None)
-    if name == "update":
+    if name == "Status" and len(node.args) > 1 and text_of(node.args[1]):
+        reasons[t.cast("str", text_of(node.args[0]))].add(t.cast("str", text_of(node.args[1])))
+    elif name == "update":
         collect_update(node, reasons)
     elif name in ("_reason", "_Form") and text_of(node.args[0]):
         reasons["refused"].add(t.cast("str", text_of(node.args[0])))
