@@ -37,8 +37,8 @@ RETURN = r"""
 _value:
   description:
     - V(to) the pair and shape, V(image) the reference of its image (none where the line has none), V(returns_to) the id
-      of the line, V(says) a sentence, V(objection) empty; or V(objection) alone, with its V(code), where there is no
-      such way.
+      of the line, V(says) a sentence, V(ran) whether it ever served, V(objection) empty; or V(objection) alone, with
+      its V(code), where there is no such way.
   type: dict
 """
 

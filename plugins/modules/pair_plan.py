@@ -245,6 +245,13 @@ options:
     description:
       - The stack that an arm must carry to count. Without it any may speak, still unmixed.
     type: str
+  ran_before:
+    description:
+      - Where it is known from that this very pair and shape ran here before, such as a line of the record. A way back
+        is then not refused, neither by a gate nor where no line of this boot tells the figures of its cache
+        (C(kv_figures_unknown)) - what cannot be judged is said in a warning, and a gate that fails carries this text.
+      - A pair for an engine that takes none is refused all the same.
+    type: str
   on_gate:
     description:
       - V(fail) fails when a gate blocks, with the plan in the failure. V(report) returns the plan with the failed
@@ -347,7 +354,7 @@ plan:
     contract:
       description:
         - What the pool must hold, MiB a rank, and where the figures are from. C(live_sessions) is what holds the blocks
-          of finished sessions, where they are asked for.
+          of finished sessions, where they are asked for. Figures are null where nothing tells them, see O(ran_before).
       returned: always
       type: dict
       sample: {needed_mib: 5062.059, pool_mib: 5119.0, spare_mib: 56.941, tokens_mib: 4284.668, state_mib: 329.391,
@@ -514,6 +521,7 @@ def main() -> None:
                 },
             },
             "stack": {"type": "str"},
+            "ran_before": {"type": "str"},
             "on_gate": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
         },
         supports_check_mode=True,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 import typing as t
 
@@ -176,11 +177,12 @@ def _same_pair(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool
 
 
 def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
-    """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, image, returns_to, says}``.
+    """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, image, returns_to, says, ran}``.
 
     ``previous`` is what ran before the last attempt that switched. An id means the pair and shape that its line put in
     force: the ``to`` of a planned, switched or rollback line, and of a rolled_back line what ran again after it. So it
-    is with its image, which is None where the line has none and the image in force stays.
+    is with its image, which is None where the line has none and the image in force stays. ``ran`` is whether that pair
+    and shape ever served: an attempt may have been planned and not held.
     Raises RadianceError ``nothing_to_return_to``.
     """
     switched = [attempt for attempt in attempts(record) if (ended_by(attempt) or {}).get("kind") == "switched"]
@@ -192,10 +194,12 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
                 code="nothing_to_return_to",
             )
         entry = switched[-1][0]
-        return _return_to(entry["plan"]["from"], _image_before(entry), entry)
+        return _return_to(entry["plan"]["from"], _image_before(entry), entry, True)
+    held = {attempt[0]["attempt"] for attempt in switched}
     for entry in record:
         if entry["id"] == to and _put_in_force(entry):
-            return _return_to(_put_in_force(entry), entry.get("image"), entry)
+            ran = entry["kind"] in ("switched", "rolled_back") or entry["attempt"] in held
+            return _return_to(_put_in_force(entry), entry.get("image"), entry, ran)
     found = [entry for entry in record if _put_in_force(entry)]
     several = len({entry.get("image") for entry in found}) > 1
     choices = [_choice(entry, several) for entry in found]
@@ -260,7 +264,9 @@ def rolled_back_before(record: t.Sequence[Entry], to: t.Mapping[str, t.Any], ima
     return [f"{_words.pair(to)} was rolled back on {last['at']} in phase {last['phase']}: {says}"]
 
 
-def _return_to(pair: t.Mapping[str, t.Any], image: str | None, entry: Entry) -> dict[str, t.Any]:
-    to = {name: pair.get(name) for name in _words.ENV_OF}
+def _return_to(pair: t.Mapping[str, t.Any], image: str | None, entry: Entry, ran: bool) -> dict[str, t.Any]:
+    # A pool that the engine derived is only known as printed, and it is stated in whole MiB: not more than it was.
+    to = {name: math.floor(value) if isinstance(value, float) else value for name, value in pair.items()}
+    to = {name: to.get(name) for name in _words.ENV_OF}
     says = f"returning to {_words.pair(to)} of record {entry['id']}"
-    return {"to": to, "image": image, "returns_to": entry["id"], "says": says}
+    return {"to": to, "image": image, "returns_to": entry["id"], "says": says, "ran": ran}

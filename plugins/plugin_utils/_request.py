@@ -170,13 +170,13 @@ def pair_request(
     if back:
         to = back["to"]
         halves = {name: to[name] for name in ("weights_mib", "kv_mib") if to.get(name) is not None}
-        # What another image's boot said of the card does not refuse the pair that this image has held.
-        lenient = {"on_gate": "report"} if "image" in measured else {}
+        # What the boot of another image or shape says of the card does not refuse what that card has held.
+        ran = {"ran_before": back["says"]} if back["ran"] else {}
         return {
             "shape": {name: to[name] for name in SHAPE if to.get(name) is not None},
             "pair": halves or "fill",
             "accept": [{"gate": gate, "reason": back["says"]} for gate in SOFT_GATES],
-            **lenient,
+            **ran,
             **measured,
         }
     asked = {name: value for name, value in request.items() if value not in (None, "")}

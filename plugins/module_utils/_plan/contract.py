@@ -23,6 +23,20 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.wishes import LiveSessions
 
 _ALIGN = 4096
+_CONTRACT = (
+    "needed_mib",
+    "pool_mib",
+    "spare_mib",
+    "tokens_mib",
+    "state_mib",
+    "checkpoint_mib",
+    "rate_bytes_per_token",
+    "state_mib_per_sequence",
+    "figures_from",
+    "backing",
+    "full_mib",
+    "live_sessions",
+)
 
 
 class PagedGroup(t.NamedTuple):
@@ -49,6 +63,11 @@ class Figures(t.NamedTuple):
     stride_bytes: float
     figures_from: str
     lines: tuple[str, ...]
+
+    @property
+    def known(self) -> bool:
+        """Whether these are figures at all: see UNKNOWN_FIGURES."""
+        return bool(self.paged or self.states or self.lines)
 
     @property
     def rate_bytes_per_token(self) -> float:
@@ -106,12 +125,15 @@ class Figures(t.NamedTuple):
         return max(0.0, (pool_mib - self.fixed_mib(shape)) / self.tokens_mib(1, shape.max_model_len))
 
     def as_dict(self, shape: Shape, pool_mib: float | None, backing: str, live: LiveSessions | None = None) -> Json:
-        """The plan's ``contract``, MiB a rank."""
+        """The plan's ``contract``, MiB a rank; null where the figures are not known."""
+        pool = None if pool_mib is None else rounded(pool_mib)
+        if not self.known:
+            return {**dict.fromkeys(_CONTRACT), "pool_mib": pool, "backing": backing}
         needed = self.needed_mib(shape, backing)
         sequences = shape.max_num_seqs if backing == "full" else 1
         return {
             "needed_mib": rounded(needed),
-            "pool_mib": None if pool_mib is None else rounded(pool_mib),
+            "pool_mib": pool,
             "spare_mib": None if pool_mib is None else rounded(pool_mib - needed),
             "tokens_mib": rounded(self.tokens_mib(sequences, shape.max_model_len)),
             "state_mib": rounded(self.state_mib(shape.max_num_seqs)),
@@ -133,6 +155,10 @@ class Figures(t.NamedTuple):
             "held_tokens": live.held_tokens(shape.max_model_len),
             "needed_mib": rounded(self.live_mib(shape, live)),
         }
+
+
+# For a pair and shape that ran before and whose figures no line of this boot tells: nothing may be computed with them.
+UNKNOWN_FIGURES = Figures((), (), 0, 0.0, 0.0, "", ())
 
 
 def largest_request(figures: Figures, pool_mib: float, shape: Shape) -> int:

@@ -37,8 +37,8 @@ DEFAULT_STEP_TOKENS = 8192
 
 def _dtype_known(s: Situation) -> Finding:
     dtype = s.shape.kv_cache_dtype
-    holds = dtype in KNOWN_DTYPES or dtype == s.running.shape.kv_cache_dtype
-    says = f"The cache dtype {dtype} is one that the engine takes: bf16, fp8, or what already runs."
+    holds = dtype in KNOWN_DTYPES or dtype == s.running.shape.kv_cache_dtype or s.request.ran_before is not None
+    says = f"The cache dtype {dtype} is one that the engine takes: bf16, fp8, or what runs or ran here."
     if not holds:
         says = f"The cache dtype {dtype} is not one that the engine takes: bf16 or fp8."
     return Finding("dtype_known", holds, says, "the engine's option: --kv-cache-dtype takes bf16 or fp8", True)
@@ -128,6 +128,8 @@ def _host_pool_holds_the_rest(s: Situation) -> Finding | str | None:
 def _beside_a_larger_slab(s: Situation) -> str:
     """The smallest slab that the host pool allows, and what a fill beside it could back."""
     smallest = smallest_slab_mib(s.ledger, s.running.weights, s.request.host_pool_mib)
+    if not s.figures.known:
+        return f"As it is, the slab must keep {mib(smallest)}."
     pool = s.ceiling.sure_limit_mib(s.margin_mib) - smallest
     held = fitting_shapes(s.figures, pool - s.figures.alignment_mib, s.shape)
     return f"As it is, the slab must keep {mib(smallest)}; a pool beside that holds {held or 'no such shape'}."

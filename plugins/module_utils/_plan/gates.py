@@ -45,7 +45,7 @@ def judge(situation: Situation, *, restart: bool = True) -> Verdict:
             continue
         if finding is None:
             continue
-        accepted = situation.request.accept.get(finding.name) if not (finding.hard or finding.holds) else None
+        accepted = None if finding.holds else _accepted(finding, situation)
         if not finding.holds and accepted is None and (not restart or not finding.worse):
             verdict.warnings.append(f"What runs already fails {finding.name}: {finding.says}")
             continue
@@ -61,7 +61,23 @@ def judge(situation: Situation, *, restart: bool = True) -> Verdict:
         )
         if not finding.holds and accepted is None:
             verdict.blocked.append(finding)
+        elif not finding.holds and finding.hard:
+            verdict.warnings.append(
+                f"{finding.name} fails by what this boot says: {finding.says} Yet it ran here before ({accepted}), so "
+                "the boot that it leads to decides, and what runs now is put back where that does not hold."
+            )
     return verdict
+
+
+def _accepted(finding: Finding, situation: Situation) -> str | None:
+    """Why a gate that fails does not block; a hard one only where that very pair and shape ran here before.
+
+    Which engine runs is no matter of what a card holds: a release that does not take a pair never did.
+    """
+    ran_before = situation.request.ran_before
+    if finding.hard:
+        return ran_before if finding.name != "engine_takes_pair" else None
+    return situation.request.accept.get(finding.name) or ran_before
 
 
 def pair_holds(situation: Situation) -> bool:

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.ceiling import read_ceiling
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import Figures
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import UNKNOWN_FIGURES, Figures
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.evidence import require_complete
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.figures import kv_figures
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.gates import Verdict, judge
@@ -23,7 +23,12 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.other_tp im
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.pairing import choose_pair
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.predictions import predict, prefill_staging
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.prices import prices
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import NO_KV_MODEL, Request, read_request
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import (
+    NO_KV_MODEL,
+    Request,
+    read_request,
+    refuse_dtype,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.running import Running, read_running, was_stated
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import (
     NO_PAIR_FROM,
@@ -55,6 +60,7 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
     require_complete(ledger)
     asked = read_request(request)
     running = read_running(ledger, asked.running)
+    refuse_dtype(asked, running.shape.kv_cache_dtype)
     shape = Shape(**{**running.shape._asdict(), **asked.shape})
     refuse_other_tp(ledger, asked, running, shape)
     ceiling = read_ceiling(
@@ -65,16 +71,9 @@ def make_plan(ledger: Ledger, request: t.Mapping[str, t.Any], *, alternatives: b
         reserve_reason=asked.reserve_reason,
         reserved=asked.reserved,
     )
-    figures, warnings = kv_figures(
-        ledger,
-        running.effective(running.shape),
-        running.effective(shape),
-        asked.kv_model,
-        asked.engine_version,
-        running.kv,
-    )
-    _refuse_sessions_without_cache(ledger, asked)
     stack = Stack(ledger, asked)
+    figures, warnings = _wanted_figures(ledger, running, shape, asked, at_least(stack.version, NO_PAIR_FROM))
+    _refuse_sessions_without_cache(ledger, asked)
     base = Situation(
         ledger,
         asked._replace(arms=stack.comparable_arms(asked.arms)),
@@ -157,6 +156,31 @@ def _refuse_sessions_without_cache(ledger: Ledger, request: Request) -> None:
         )
 
 
+def _wanted_figures(
+    ledger: Ledger, running: Running, shape: Shape, request: Request, engine_splits: bool
+) -> tuple[Figures, list[str]]:
+    """The figures of the wanted shape, and warnings; unknown ones only for what ran here before and needs no fill."""
+    effective = running.effective
+    try:
+        return kv_figures(
+            ledger,
+            effective(running.shape),
+            effective(shape),
+            request.kv_model,
+            request.engine_version,
+            running.kv,
+        )
+    except RadianceError as error:
+        whole = request.weights_mib is not None and request.kv_mib is not None
+        if request.ran_before is None or not (whole or engine_splits):
+            raise
+        said = (
+            f"{error.text.split(':')[0]}: the contract is not told. It ran here before ({request.ran_before}), so it "
+            "is not refused."
+        )
+        return UNKNOWN_FIGURES, [said]
+
+
 def _running_figures(ledger: Ledger, running: Running, shape: Shape, request: Request) -> Figures | None:
     """The figures of the running shape; a kv_model speaks for it only where the cache stays the same."""
     now = running.effective(running.shape)
@@ -208,7 +232,7 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
             f"This boot derived its slab, and {mib(staging)} of it went into prefill staging that a stated slab is not "
             "charged: the ceiling does not count on them, and a second fill may find them free."
         )
-    if request.backing == "one_request":
+    if request.backing == "one_request" and figures.known:
         said.append(
             f"The pool is asked to back one request of {shape.max_model_len:,} tokens ({request.backing_reason}); all "
             f"{shape.max_num_seqs:,} sequences at once would need {mib(figures.needed_mib(shape))}."

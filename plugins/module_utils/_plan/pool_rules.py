@@ -20,10 +20,12 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation i
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import counted, mib
 
 
-def one_request_fits(s: Situation) -> Finding | None:
+def one_request_fits(s: Situation) -> Finding | str | None:
     """One full context, which the engine would refuse for good where it does not fit."""
     if s.pair is None:
         return None
+    if not s.figures.known:
+        return _not_judged("one_request_fits", s)
     needed = s.figures.filled_mib(s.shape, "one_request")
     holds = s.pair[1] >= needed - 1e-6
     says = (
@@ -36,10 +38,12 @@ def one_request_fits(s: Situation) -> Finding | None:
     return Finding("one_request_fits", holds, says, _figures_source(s.figures), True)
 
 
-def pool_meets_contract(s: Situation) -> Finding | None:
+def pool_meets_contract(s: Situation) -> Finding | str | None:
     """What the request wants backed at once."""
     if s.pair is None:
         return None
+    if not s.figures.known:
+        return _not_judged("pool_meets_contract", s)
     backing, pool = s.request.backing, s.pair[1]
     needed = s.figures.needed_mib(s.shape, backing)
     holds = pool >= needed - 1e-6
@@ -63,11 +67,13 @@ def pool_meets_contract(s: Situation) -> Finding | None:
     return Finding("pool_meets_contract", holds, says, source, False, worse)
 
 
-def pool_holds_live_sessions(s: Situation) -> Finding | None:
+def pool_holds_live_sessions(s: Situation) -> Finding | str | None:
     """The blocks of finished sessions that shall stay."""
     live = s.request.live
     if s.pair is None or live is None:
         return None
+    if not s.figures.known:
+        return _not_judged("pool_holds_live_sessions", s)
     pool, needed = s.pair[1], s.figures.live_mib(s.shape, live)
     holds = pool >= needed - 1e-6
     said = live_words(live, s.shape)
@@ -84,6 +90,13 @@ def pool_holds_live_sessions(s: Situation) -> Finding | None:
         worse = was >= 0 or pool - needed < was - 1e-6
     source = f"as asked in live_sessions; {live.factor:g} x context is by {live.factor_from}, and an estimate"
     return Finding("pool_holds_live_sessions", holds, says, source, False, worse)
+
+
+def _not_judged(name: str, s: Situation) -> str:
+    return (
+        f"{name} could not be judged: no line of this boot tells the KV figures of {s.shape.kv_cache_dtype} at "
+        f"speculation depth {s.shape.num_speculative_tokens}. Its own boot prints them."
+    )
 
 
 def _smaller_shapes(s: Situation, pool: float) -> str:

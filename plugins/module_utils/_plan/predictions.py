@@ -32,7 +32,8 @@ def predict(situation: Situation, law: Law, *, stack: str | None, stack_changes:
     found: list[Json] = []
     if situation.pair is not None:
         weights_mib, kv_mib = situation.pair
-        found += [*_pair(situation, weights_mib, kv_mib), _sequences(situation, kv_mib)]
+        found += _pair(situation, weights_mib, kv_mib)
+        found += [_sequences(situation, kv_mib)] if situation.figures.known else []
         if not stack_changes:
             found += _free(situation, weights_mib + kv_mib)
             found += _slots(situation, weights_mib)
@@ -173,7 +174,7 @@ def lendable_slots(s: Situation, pool_mib: float) -> tuple[int, int, str] | None
     printed = [
         int(row["slots"]) for row in s.ledger.get("lent") or [] if row.get("from") == "kv_cache" and row.get("slots")
     ]
-    if not printed or s.running_figures is None:
+    if not printed or s.running_figures is None or not s.figures.known:
         return None
     was = s.running.kv.mib - s.running_figures.fixed_mib(s.running.shape)
     becomes = pool_mib - s.figures.fixed_mib(s.shape)

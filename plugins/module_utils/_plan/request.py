@@ -64,6 +64,7 @@ _NAMES = (
     "kv_model",
     "arms",
     "stack",
+    "ran_before",
     "on_gate",
 )
 _RUNNING_NAMES = ("weights_mib", "kv_mib", *SHAPE_NAMES)
@@ -98,7 +99,10 @@ class Arm(t.NamedTuple):
 
 
 class Request(t.NamedTuple):
-    """pair_plan's options but the ledger, read. ``pair`` is ``fill``, ``keep`` or ``stated``."""
+    """pair_plan's options but the ledger, read. ``pair`` is ``fill``, ``keep`` or ``stated``.
+
+    ``ran_before`` says where it is known from that this very pair and shape ran here, where they did.
+    """
 
     running: t.Mapping[str, int | str]
     shape: t.Mapping[str, int | str]
@@ -121,14 +125,16 @@ class Request(t.NamedTuple):
     kv_model: KvModel
     arms: tuple[Arm, ...]
     stack: str | None
+    ran_before: str | None
     on_gate: str
 
 
 def read_request(raw: t.Mapping[str, t.Any]) -> Request:
     """Read a request; a key with the value None counts as not given.
 
-    Raises RadianceError with the text quoted: ``not_a_whole_number``, ``not_a_number``, ``dtype_unknown``,
-    ``request_unreadable`` (unknown names, wrong kinds), ``reason_missing``, ``gate_not_acceptable``.
+    Raises RadianceError with the text quoted: ``not_a_whole_number``, ``not_a_number``, ``dtype_unknown`` (no
+    text; refuse_dtype has the rest), ``request_unreadable`` (unknown names, wrong kinds), ``reason_missing``,
+    ``gate_not_acceptable``.
     """
     given = known(raw, _NAMES, "the request")
     pair, weights_mib, kv_mib = _pair(given.get("pair", "fill"))
@@ -163,7 +169,22 @@ def read_request(raw: t.Mapping[str, t.Any]) -> Request:
         kv_model=_kv_model(given.get("kv_model", {})),
         arms=tuple(_arm(arm, index) for index, arm in enumerate(list_of(given.get("arms", []), "arms"))),
         stack=text_of(given, "stack"),
+        ran_before=text_of(given, "ran_before"),
         on_gate=choice_of(given, "on_gate", ("fail", "report"), "fail"),
+    )
+
+
+def refuse_dtype(request: Request, runs: str) -> None:
+    """Raises RadianceError ``dtype_unknown`` for a cache dtype that no known engine takes and that never ran here."""
+    asked = request.shape.get("kv_cache_dtype", runs)
+    if asked not in KNOWN_DTYPES and asked != runs and request.ran_before is None:
+        raise _dtype_unknown(asked)
+
+
+def _dtype_unknown(asked: object) -> RadianceError:
+    return RadianceError(
+        f"shape.kv_cache_dtype is {asked!r}; the engine takes bf16 or fp8, one dtype for the whole cache.",
+        code="dtype_unknown",
     )
 
 
@@ -188,11 +209,8 @@ def _values(raw: object, names: t.Sequence[str], where: str) -> dict[str, int | 
     for name, value in known(raw, names, where).items():
         if name != "kv_cache_dtype":
             values[name] = count_of(value, name, where)
-        elif where == "shape" and value not in KNOWN_DTYPES:
-            raise RadianceError(
-                f"shape.kv_cache_dtype is {value!r}; the engine takes bf16 or fp8, one dtype for the whole cache.",
-                code="dtype_unknown",
-            )
+        elif where == "shape" and not isinstance(value, str):
+            raise _dtype_unknown(value)
         else:
             values[name] = str(value)
     return values

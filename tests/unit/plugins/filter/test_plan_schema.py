@@ -29,6 +29,7 @@ REQUESTS: list[dict[str, t.Any]] = [
     {"reserved_for_others_mib": [{"card": 0, "mib": 0}, {"card": 1, "mib": 2048, "reason": "a desktop"}]},
     {"live_sessions": {"sessions": 2, "tokens": 184000, "factor": "1.5"}, "arms": ARMS},
     {"backing": "one_request", "backing_reason": "a single user"},
+    {"pair": {"weights_mib": 31000, "kv_mib": 5120}, "shape": {"kv_cache_dtype": "bf16_i8"}, "ran_before": "a record"},
     {"pair": {"weights_mib": 25000, "kv_mib": 4000}, "accept": [{"gate": "pool_meets_contract", "reason": "short"}]},
 ]
 

@@ -122,6 +122,21 @@ def test_an_id_leads_to_what_its_line_put_in_force(example: t.Any) -> None:
     assert _history.way_back([*record, example.rolled_back()], example.rolled_back()["id"])["to"] == example.old
 
 
+def test_what_was_planned_and_did_not_hold_never_ran(example: t.Any) -> None:
+    planned, failed = example.planned(), [example.planned("f" * 12), example.rolled_back("f" * 12)]
+    record = [planned, example.switched(), *failed]
+    ran = {entry["id"]: _history.way_back(record, entry["id"])["ran"] for entry in record}
+    assert ran == {planned["id"]: True, record[1]["id"]: True, failed[0]["id"]: False, failed[1]["id"]: True}
+    assert _history.way_back(record, "previous")["ran"] is True
+
+
+def test_a_pair_that_the_engine_derived_is_returned_to_in_whole_mib(example: t.Any) -> None:
+    derived = {**example.old, "weights_mib": 24002.56, "kv_mib": 5119.96}
+    back = _history.way_back([example.planned(**{"from": derived}), example.switched()], "previous")
+    assert back["to"] == {**example.old, "weights_mib": 24002, "kv_mib": 5119}
+    assert back["says"].startswith("returning to 24,002 + 5,119 of record ")
+
+
 @pytest.mark.parametrize("to", ["previous", "0123456789ab"])
 def test_an_empty_record_leads_nowhere(to: str) -> None:
     with pytest.raises(RadianceError) as caught:

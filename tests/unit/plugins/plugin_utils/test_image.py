@@ -321,8 +321,8 @@ def test_returning_to_an_image_is_not_refused_by_what_another_one_printed(exampl
     }
     image = _image.image_choice(PODMAN, BEFORE, told(OLD), {**LEDGER, "source": {"image": AFTER, "image_digest": NEW}})
     asked = _request.pair_request(PODMAN, {"to": "previous"}, back=back, image=image)
-    assert (asked["on_gate"], asked["pair"], asked["image"]) == ("report", HALVES, f"localhost/radiance@{OLD}")
-    assert "on_gate" not in _request.pair_request(PODMAN, {"to": "previous"}, back=back)
+    assert (asked["ran_before"], asked["pair"]) == (back["says"], HALVES)
+    assert asked["image"] == f"localhost/radiance@{OLD}"
     split = {**back, "to": {**back["to"], "weights_mib": None, "kv_mib": None}}
     assert _request.pair_request(PODMAN, {"to": "previous"}, back=split)["pair"] == "fill"
 

@@ -7,7 +7,13 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _plan_report, _summary, _verdict_report, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _files,
+    _plan_report,
+    _summary,
+    _verdict_report,
+    _words,
+)
 
 
 def about(**changes: t.Any) -> dict[str, t.Any]:
@@ -341,6 +347,17 @@ def test_free_memory_the_budget_and_the_expected_warning_stand_under_the_ceiling
     )
     text = one(_plan_report.plan_report(example.plan, about()))
     assert "Free is not spare: so it is. claimable 1 + pools 2 Expected: W. contract" in text
+
+
+def test_a_contract_that_nothing_tells_is_said_and_the_files_are_not_held_to_it(example: t.Any) -> None:
+    known = ("pool_mib", "backing")
+    unknown = {name: value if name in known else None for name, value in example.plan["contract"].items()}
+    gates = [gate for gate in example.plan["gates"] if gate["name"] != "pool_meets_contract"]
+    plan = {**example.plan, "contract": unknown, "gates": gates}
+    text = one(_plan_report.plan_report(plan, about()))
+    assert "contract not known: no line of the boot that was planned from tells the KV figures" in text
+    env = "".join(f"{key}={plan['to'][name]}\n" for name, key in _words.ENV_OF.items())
+    assert _files.file_gates(f"# {_files.MARKER}\n{env}", plan["to"], plan) == []
 
 
 def test_a_pool_for_one_request_is_labelled_where_the_contract_is_shown(example: t.Any) -> None:

@@ -66,12 +66,15 @@ def test_an_applied_env_is_the_request_where_the_command_has_none(example: t.Any
 
 
 def test_a_way_back_is_the_whole_request_and_accepts_every_soft_gate(example: t.Any) -> None:
-    back = {"to": example.old, "returns_to": "0" * 12, "says": "returning to 24,000 + 5,120"}
+    back = {"to": example.old, "returns_to": "0" * 12, "says": "returning to 24,000 + 5,120", "ran": True}
     options = _request.pair_request({**example.service, "reserve_mib": 300}, {"max_num_seqs": "9"}, back=back)
     assert options["pair"] == {"weights_mib": 24000, "kv_mib": 5120}
     assert options["shape"]["max_num_seqs"] == 3
     assert "reserve_mib" not in options
     assert {"gate": "pool_meets_contract", "reason": "returning to 24,000 + 5,120"} in options["accept"]
+    assert options["ran_before"] == "returning to 24,000 + 5,120"
+    # What was planned and never held is no evidence of what the card takes.
+    assert "ran_before" not in _request.pair_request(example.service, {}, back={**back, "ran": False})
 
 
 @pytest.mark.parametrize(("text", "truth"), [("true", True), ("Yes", True), ("1", True), ("no", False), ("", False)])
