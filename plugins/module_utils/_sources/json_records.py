@@ -9,10 +9,9 @@ A line of the program that is longer than 16 KiB has several; only the last one'
 from __future__ import annotations
 
 import json
-import os
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.records import NotRecords
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.records import NotRecords, seek_line
 
 # 16 KiB of text whose every byte is written as six, and what else an object has.
 _LONGEST = 128 * 1024
@@ -40,29 +39,17 @@ class JsonText:
 def text_from_first(file: t.BinaryIO, wanted: t.Callable[[str], bool]) -> JsonText:
     """The text from the first object on whose time is wanted; all that come after one that is, are too.
 
-    Looks at some thirty objects of a log of any size. Raises NotRecords where one of them is none, and where there is
-    none before it: then older ones may be in a file that the runtime put aside.
+    Raises NotRecords where an object that is looked at is none, and where there is none before it: then older ones may
+    be in a file that the runtime put aside.
     """
-    low, high = 0, file.seek(0, os.SEEK_END)
-    while low < high:
-        middle = (low + high) // 2
-        _seek_line(file, middle)
-        raw = file.readline(_LONGEST)
-        if not raw.endswith(b"\n") or wanted(_object(raw)[0]):
-            high = middle
-        else:
-            low = middle + 1
-    if not low:
+
+    def is_wanted(raw: bytes) -> bool:
+        return not raw.endswith(b"\n") or wanted(_object(raw)[0])  # one that is being written is the last
+
+    seek_line(file, is_wanted, _LONGEST)
+    if not file.tell():
         raise NotRecords
-    _seek_line(file, low)
     return JsonText(file)
-
-
-def _seek_line(file: t.BinaryIO, position: int) -> None:
-    """Moves to the first line that begins here or later."""
-    file.seek(max(position - 1, 0))
-    if position and len(file.readline(_LONGEST)) == _LONGEST:  # longer than any object
-        raise NotRecords
 
 
 def _object(raw: bytes) -> tuple[str, bytes]:

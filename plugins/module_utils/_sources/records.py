@@ -60,26 +60,38 @@ def check(chunk: bytes, *, whole: bool = False) -> None:
 def seek_first(file: t.BinaryIO, wanted: t.Callable[[str], bool]) -> None:
     """Moves to the first record whose time is wanted, or to the end; all that come after one that is, are too.
 
-    Looks at some thirty records of a log of any size. Raises NotRecords where one of them is none.
+    Raises NotRecords where one that is looked at is none.
+    """
+
+    def is_wanted(raw: bytes) -> bool:
+        if not _RECORD.match(raw):
+            raise NotRecords
+        return wanted(raw.split(b" ", 1)[0].decode("ascii"))
+
+    seek_line(file, is_wanted, LONGEST_LINE)
+
+
+def seek_line(file: t.BinaryIO, wanted: t.Callable[[bytes], bool], longest: int) -> None:
+    """Moves to the first line that is wanted, or to the end; all that come after one that is, are too.
+
+    Looks at some thirty lines of a log of any size. Raises NotRecords where one before them has ``longest`` bytes.
     """
     low, high = 0, file.seek(0, os.SEEK_END)
     while low < high:
         middle = (low + high) // 2
-        _seek_line(file, middle)
-        raw = file.readline(256)
-        if raw and not _RECORD.match(raw):
-            raise NotRecords
-        if not raw or wanted(raw.split(b" ", 1)[0].decode("ascii")):
+        _next_line(file, middle, longest)
+        raw = file.readline(longest)
+        if not raw or wanted(raw):
             high = middle
         else:
             low = middle + 1
-    _seek_line(file, low)
+    _next_line(file, low, longest)
 
 
-def _seek_line(file: t.BinaryIO, position: int) -> None:
+def _next_line(file: t.BinaryIO, position: int, longest: int) -> None:
     """Moves to the first line that begins here or later."""
     file.seek(max(position - 1, 0))
-    if position and len(file.readline(LONGEST_LINE)) == LONGEST_LINE:  # longer than any record
+    if position and len(file.readline(longest)) == longest:
         raise NotRecords
 
 
