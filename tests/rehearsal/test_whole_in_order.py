@@ -120,16 +120,17 @@ def test_check_mode_after_it_has_nothing_to_show(used: Checkout) -> None:
 
 
 def test_the_log_for_a_report_has_the_figures_and_nothing_of_this_machine(used: Checkout) -> None:
-    collect = ("--play", "collect", "-e", f"log_dir={used.state}")
+    logs = used.state / "logs"
+    collect = ("--play", "collect", "-e", f"log_dir={logs}")
     run = used.rehearse(*collect, "--check")
     assert run.code == 0, run.text
     assert "would write" in run.text
-    assert not list(used.state.glob("*.boot.log"))
+    assert not logs.exists()
     before = used.files()
     run = used.rehearse(*collect)
     assert run.code == 0, run.text
     assert "ledger complete" in run.text
-    text = used.one("rehearsal-flashnext.boot.log").read_text()
+    text = used.one("logs/rehearsal-flashnext.boot.log").read_text()
     assert text.splitlines()[-1].startswith("I server: listening on http://127.0.0.1:")
     settled = [line for line in text.splitlines() if "settled at" in line]
     assert len(settled) == 2
