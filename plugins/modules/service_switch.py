@@ -183,6 +183,17 @@ options:
         has the beginning of the boot. It does not go with O(expect).
     type: bool
     default: false
+  probation:
+    description:
+      - Seconds that the new pair of a unit is on probation. Where its engine crashes before they have passed, systemd
+        puts the files of the old pair back and starts that, without any run of ours. The next call puts it on record.
+      - A stop or a restart that somebody asks for is no crash. A restart of the machine changes nothing, and the time
+        goes on.
+      - Another switch ends it, and so does V(0), at once; the pair is confirmed then. After the time a crash changes
+        nothing any more, and the next call clears up.
+      - It needs O(expect), unless it is V(0), and O(manager=systemd) or V(systemd_user), with a folder of units that
+        can be written.
+    type: int
 attributes:
   check_mode:
     description: Can run in check mode and return the changed status, the outcome, the actions and the diff without
@@ -204,6 +215,8 @@ notes:
   - A pair that somebody brought back by hand after a failure is seen by the next call, and is not restarted.
   - A SIGKILL at any instant leaves the service on one of the two pairs, or stopped with a journal that the next call
     works off.
+  - While a unit is switched, a restart of the machine restores the old files before the unit starts. For that a unit
+    C(kvfleet-restore-SERVICE.service) is installed once. Where it cannot be, that is a warning.
   - The referee judges essential rows only, which are the pair, the listening line, the settled memory of each card,
     full backing where it was predicted, and the shape.
 seealso:
@@ -286,7 +299,10 @@ code:
       V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
       V(start_unusable), V(image_missing), V(image_moved), V(memlock_low), V(host_memory_short), V(no_way_back),
       V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable), V(traffic_still_running), V(hook_failed),
-      V(systemd_unreachable), V(runtime_unusable), V(command_missing) and V(command_stuck).
+      V(systemd_unreachable), V(runtime_unusable), V(command_missing), V(command_stuck), V(probation_impossible) and
+      V(switch_probation_unreadable).
+    - V(probation_failed) is a pair that crashed in its probation, so that the old one has come back since the call was
+      planned. It is on record then, and nothing else was done.
     - With O(save_receipt), V(switch_interrupted) is a switch that is to be finished first, and V(receipt_impossible) a
       boot that the log does not tell whole.
     - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),
@@ -363,6 +379,28 @@ records:
   returned: always
   type: list
   elements: dict
+probation:
+  description: The probation of a pair, null where there is none.
+  returned: always
+  type: dict
+  contains:
+    state:
+      description:
+        - V(watching) while it lasts, V(confirmed) where it has ended, V(returned) where the engine crashed and the old
+          pair came back by itself.
+      type: str
+      sample: watching
+    until:
+      description: When it ends or would have ended, UTC.
+      type: str
+      sample: "2026-10-13T09:30:00Z"
+    seconds:
+      description: How long it was to last.
+      type: int
+      sample: 7200
+    says:
+      description: A sentence.
+      type: str
 by_hand:
   description: The commands that bring the old pair back by hand, where the outcome is V(failed).
   returned: always
@@ -415,6 +453,7 @@ def main() -> None:
             "after_ready": {"type": "list", "elements": "str", "default": []},
             "state_dir": {"type": "path", "required": True},
             "save_receipt": {"type": "bool", "default": False},
+            "probation": {"type": "int"},
         },
         required_if=[("manager", "process", ["start", "pid_file", "path"])],
         supports_check_mode=True,

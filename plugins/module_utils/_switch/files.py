@@ -139,8 +139,13 @@ def _check_room(folder: str, needed: int, what: str) -> None:
         )
 
 
-def journal_entries(changes: t.Sequence[Change], backup: str, number: str) -> list[dict[str, t.Any]]:
-    """What the journal says of each file: where it goes, what was there, where the backup and the new bytes lie."""
+def journal_entries(
+    changes: t.Sequence[Change], backup: str, number: str, beside: bool = False
+) -> list[dict[str, t.Any]]:
+    """What the journal says of each file: where it goes, what was there, where the backup and the new bytes lie.
+
+    ``beside``: a second copy of what was there lies beside the file, for a script that puts it back by one rename.
+    """
     entries = []
     for index, change in enumerate(changes):
         folder, name = os.path.split(change.dest)
@@ -154,6 +159,7 @@ def journal_entries(changes: t.Sequence[Change], backup: str, number: str) -> li
                 "gid": owner[1],
                 "backup": os.path.join(backup, f"{number}.{index}") if change.before is not None else None,
                 "staged": os.path.join(folder, f".{name}.{number}.new"),
+                "old": os.path.join(folder, f".{name}.{number}.old") if beside and change.before is not None else None,
             }
         )
     return entries
@@ -176,6 +182,8 @@ def stage(changes: t.Sequence[Change], entries: t.Sequence[t.Mapping[str, t.Any]
         if change.before is not None:
             _durable.write_synced(entry["backup"], change.before, 0o600)
             _durable.sync_folder(os.path.dirname(entry["backup"]))
+            if entry["old"]:
+                _durable.write_synced(entry["old"], change.before, t.cast("int", change.mode_before), change.owner)
         _make_folder(os.path.dirname(change.dest))
         _durable.write_synced(entry["staged"], change.after, change.mode, change.owner)
 
@@ -209,6 +217,14 @@ def restore(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     return done
 
 
+def are_back(entries: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+    """Whether there are files, and every one of them is as it was before."""
+    return bool(entries) and all(
+        _durable.read(entry["dest"]) == (_durable.read(entry["backup"]) if entry["existed"] else None)
+        for entry in entries
+    )
+
+
 def by_hand(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     """The shell commands that put back what ``restore`` could not."""
     commands = []
@@ -225,7 +241,7 @@ def by_hand(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
 def discard(entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
     """Remove what was staged and backed up for a switch that never swapped anything."""
     for entry in entries:
-        for path in (entry["staged"], entry["backup"]):
+        for path in (entry["staged"], entry["backup"], entry.get("old")):
             if path:
                 with contextlib.suppress(OSError):
                     _durable.remove(path)

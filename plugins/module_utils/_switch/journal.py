@@ -17,7 +17,8 @@ Shape of ``journal.json``::
     expect: {to, predictions, attempt, host, flags}
     old: {pid, ticks, to} or null    the process that ran before, null when none did
     before: the old boot's ledger, or null
-    files: [{dest, existed, mode, uid, gid, backup, staged}]
+    files: [{dest, existed, mode, uid, gid, backup, staged, old}]
+    probation: seconds, or null
     boot: {pid, ticks, ...} or null               the boot that this direction started; the manager says what else
     stopped: {clock, boot_id, wall} or null       when the stop signal was about to go out
     held: the old process's grip on the cards, see release.py
@@ -88,6 +89,7 @@ class Journal:
             "held": None,
             "cause": None,
             "record": None,
+            "probation": None,
             **fields,
         }
         journal = cls(state.journal, data)
@@ -136,13 +138,25 @@ class Journal:
         """Replace the file with ``data``, synced."""
         _durable.replace(self.path, json.dumps(self.data, sort_keys=True).encode("ascii") + b"\n", 0o600)
 
-    def close(self) -> None:
-        """The transaction is over: remove the journal first, then the backups that only it names."""
+    def close(self, keep_old: bool = False) -> None:
+        """The transaction is over: remove the journal, then the backups that only it names.
+
+        Before it goes what a restart of the machine would restore from: a script that outlived its journal would undo
+        a switch that is over. ``keep_old``: the copies beside the files stay, for a probation.
+        """
+        folder = os.path.dirname(self.path)
+        _durable.remove(os.path.join(folder, "restore.sh"))
+        _durable.sync_folder(folder)
+        if not keep_old:
+            self._remove("old")
         _durable.remove(self.path)
-        _durable.sync_folder(os.path.dirname(self.path))
+        _durable.sync_folder(folder)
+        self._remove("staged", "backup")
+
+    def _remove(self, *names: str) -> None:
         for entry in self.data["files"]:
-            for name in ("staged", "backup"):
-                if entry[name]:
+            for name in names:
+                if entry.get(name):
                     _durable.remove(entry[name])
 
 

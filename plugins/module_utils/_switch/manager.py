@@ -84,6 +84,10 @@ class Manager(abc.ABC):
         """The image of the container that runs: ``{name, digest}``; None where none does."""
         return None
 
+    def watched(self) -> tuple[str, str] | None:
+        """The unit and its scope, where systemd runs the service. Raises RadianceError ``systemd_unreachable``."""
+        return None
+
     def digest_of(self, image: str) -> str | None:
         """The digest of what a name means on this host now; None where nothing tells."""
         return None

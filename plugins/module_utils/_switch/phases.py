@@ -51,6 +51,7 @@ class Run:
         self.records: list[dict[str, t.Any]] = []
         self.by_hand: list[str] = []
         self.warnings: list[str] = []
+        self.probation: dict[str, t.Any] | None = None
 
     @contextlib.contextmanager
     def phase(self, name: str) -> t.Iterator[Phase]:
@@ -94,5 +95,6 @@ class Run:
             "diff": self.diff,
             "records": self.records,
             "by_hand": self.by_hand,
+            "probation": self.probation,
             "warnings": [files.masked(text) for text in self.warnings],
         }

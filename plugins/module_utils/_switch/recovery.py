@@ -7,11 +7,12 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, images, referee
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, host_boot
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, images, referee
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
@@ -40,10 +41,41 @@ def would(request: Request, journal: Journal) -> str:
     return _aim(request, journal, _serving(request, journal))
 
 
+def _came_back(journal: Journal) -> bool:
+    """Whether what runs was started from the old files, which something else than a run of ours has put back.
+
+    The machine went down and its restore came first, a probation ended, or it was somebody's hand.
+    """
+    data, manager = journal.data, _manager(journal)
+    found = manager.current()
+    if found is None or data["old"] is None or data["phase"] in _NOTHING_STOPPED or not files.are_back(data["files"]):
+        return False
+    if data["direction"] == "back" and data["phase"] in _STARTED:
+        return False
+    if (data["old"]["pid"], data["old"]["ticks"]) == (found.pid, found.started_ticks):
+        return False
+    runs = manager.image()
+    if not referee.differences(data["old"]["to"], found.flags) and images.is_same(runs, data["old"].get("image")):
+        return True
+    # Before its exec it is still the serve script, whose command line states nothing.
+    return bool(referee.differences(data["expect"]["to"], found.flags)) or not images.is_asked(data["expect"], runs)
+
+
+def _note_return(journal: Journal) -> None:
+    """Go on as on a way back of ours that has started the old pair."""
+    stopped = journal.data["stopped"]
+    went_down = stopped is not None and stopped["boot_id"] != host_boot()
+    who = "the machine went down" if went_down else "the run that switched was interrupted"
+    cause = {"phase": journal.data["phase"], "code": "interrupted", "says": f"{who} before the new pair was up"}
+    journal.enter("ready", direction="back", cause=journal.data["cause"] or cause)
+
+
 def _aim(request: Request, journal: Journal, serving: _Serving | None) -> str:
     data = journal.data
     if serving is not None:
         return {"old": "rolled_back", "new": "switched", "other": "unchanged"}[serving.pair]
+    if _came_back(journal):
+        return "rolled_back"
     lives = _manager(journal).current() is not None
     if data["direction"] != "back" and data["phase"] in _NOTHING_STOPPED and (lives or data["old"] is None):
         return "unchanged"
@@ -112,6 +144,9 @@ def finish(request: Request, state: State, run: Run, journal: Journal) -> None:
         f"The switch to {referee.pair_text(data['expect']['to'])} of {data['at']} was interrupted in phase "
         f"{data['phase']}" + (" of the way back" if data["direction"] == "back" else "")
     )
+    if _came_back(journal):
+        _note_return(journal)
+        interrupted += ", and the old pair came back without us"
     serving = _serving(request, journal)
     aim = _aim(request, journal, serving)
     if serving is not None and serving.pair != "new":
@@ -152,6 +187,8 @@ def _forward(transaction: Transaction) -> str:
         transaction.swap()  # somebody else started the new pair before we came to it
         boot = transaction.manager.boot_of(found, None)
         transaction.journal.enter("ready", boot=boot)
+    if transaction.journal.data["stopped"] is not None and os.path.exists(transaction.state.restore):
+        transaction.guard()  # the machine is in another boot perhaps: nothing restores while this goes forward
     _adopt(transaction)
     try:
         transaction.judge_boot()

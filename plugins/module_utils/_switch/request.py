@@ -42,6 +42,7 @@ class Request(t.NamedTuple):
     after_ready: list[str]
     state_dir: str
     save_receipt: bool
+    probation: int | None
 
     @property
     def host(self) -> str:
@@ -96,7 +97,24 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
         after_ready=list(options.get("after_ready") or []),
         state_dir=options["state_dir"],
         save_receipt=bool(options.get("save_receipt")),
+        probation=_read_probation(options),
     )
+
+
+def _read_probation(options: t.Mapping[str, t.Any]) -> int | None:
+    seconds = options.get("probation")
+    if seconds is None:
+        return None
+    if seconds < 0:
+        raise RadianceError(f"probation is {seconds}; seconds are 0 or more.", code="option_unusable")
+    if seconds and options["manager"] == "process":
+        raise RadianceError(
+            "probation needs a unit of systemd, which watches it: nobody watches a plain process. Leave it out.",
+            code="option_unusable",
+        )
+    if seconds and options.get("expect") is None:
+        raise RadianceError("probation is of a switch, so it needs expect; 0 ends one.", code="option_unusable")
+    return int(seconds)
 
 
 def _read_manager(service: str, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -3,7 +3,8 @@
 """The state directory of a service: the lock, the progress that a controller follows, and where things lie.
 
 ``<state_dir>/<service>/`` (mode 0700) holds ``lock``, ``journal.json``, ``progress.jsonl``, ``records.jsonl``,
-``receipts/`` and ``backup/``; ``<state_dir>/card<N>.lock`` keeps two services from switching on the same card.
+``receipts/`` and ``backup/``, at times ``restore.sh`` and ``probation.*``; ``<state_dir>/card<N>.lock`` keeps two
+services from switching on the same card.
 Private to the collection: it may change in any release.
 """
 
@@ -35,6 +36,9 @@ class State:
         self.records = os.path.join(self.folder, "records.jsonl")
         self.receipts = os.path.join(self.folder, "receipts")
         self.backup = os.path.join(self.folder, "backup")
+        # What systemd runs, and what it is about; see boot_guard.py and probation.py.
+        self.restore = os.path.join(self.folder, "restore.sh")
+        self.probation = os.path.join(self.folder, "probation")
 
     def make(self) -> None:
         """Make the folders. Raises RadianceError ``state_dir_unusable``."""

@@ -13,10 +13,12 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
+    boot_guard,
     drain,
     files,
     host_memory,
     images,
+    probation,
     recovery,
     referee,
     saving,
@@ -64,8 +66,9 @@ def _work(request: Request, state: State, run: Run) -> None:
     if interrupted is not None:
         recovery.finish(request, state, run, interrupted)
     state.sweep()
+    probation.look(request, state, run, check_mode=False)
     if request.expect is None:
-        if interrupted is None:
+        if interrupted is None and not run.says:
             run.says.append("No switch was interrupted; nothing was done.")
         return
     found = _precheck(request, state, run)
@@ -73,15 +76,21 @@ def _work(request: Request, state: State, run: Run) -> None:
         files.install(found.changes)
         run.changed = run.changed or bool(found.changes)
         run.says.append(_unchanged_says(request, found.changes))
+        _tell_no_probation(request, run)
         return
+    manager = manager_of(request.manager)
+    probation.confirm(state, run, request)
+    boot_guard.prepare(manager, state, run, check_mode=False)
     journal = Journal.begin(
         state,
         manager=request.manager,
         expect=request.expect,
         old=found.old,
         before=run.before,
+        probation=request.probation,
     )
-    entries = files.journal_entries(found.changes, state.backup, journal.data["id"])
+    beside = request.manager["kind"] == "systemd"
+    entries = files.journal_entries(found.changes, state.backup, journal.data["id"], beside)
     journal.enter("precheck", files=entries)
     try:
         files.stage(found.changes, entries)
@@ -105,15 +114,19 @@ def _preview(request: Request, state: State, run: Run) -> None:
         if request.expect is None or run.changed:
             # What comes after depends on how that ends.
             return
+    probation.look(request, state, run, check_mode=True)
     if request.expect is None:
-        run.says.append("No switch was interrupted; nothing would be done.")
+        if not run.says:
+            run.says.append("No switch was interrupted; nothing would be done.")
         return
     found = _precheck(request, state, run)
     if found.same:
         run.changed = bool(found.changes)
         run.says.append(_unchanged_says(request, found.changes))
+        _tell_no_probation(request, run)
         return
     manager = manager_of(request.manager)
+    boot_guard.prepare(manager, state, run, check_mode=True)
     if found.old is not None:
         if request.before_drain:
             run.acted(request.before_drain)
@@ -123,6 +136,8 @@ def _preview(request: Request, state: State, run: Run) -> None:
         run.acted(request.after_ready)
     run.outcome, run.changed = "switched", True
     run.says.append(f"Would switch to {referee.goal_text(request.expect, (found.old or {}).get('image'))}.")
+    if request.probation:
+        run.says.append(f"It would be on probation for {request.probation:,} s.")
 
 
 class _Found(t.NamedTuple):
@@ -177,6 +192,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         if process is not None:
             host_memory.check(process, expect.get("flags") or {})
             way_back.check(manager, changes, referee.pair_text(referee.state_of(process.flags)))
+        probation.check(request, manager, changes, process is not None)
         for path, what in [(state.journal, "state_dir"), *manager.writes()]:
             files.check_room(path, what)
         if request.drain_timeout and request.api_key_file:
@@ -233,6 +249,11 @@ def _other_flags(wanted: t.Mapping[str, t.Any], flags: t.Mapping[str, str]) -> l
         for option, text in sorted(wanted.items())
         if flags.get(option) != str(text)
     ]
+
+
+def _tell_no_probation(request: Request, run: Run) -> None:
+    if request.probation:
+        run.warnings.append("Nothing was switched, so nothing begins a probation.")
 
 
 def _unchanged_says(request: Request, changes: t.Sequence[files.Change]) -> str:

@@ -161,6 +161,10 @@ class SystemdManager(Manager):
         found = self.container()
         return {"name": found.image, "digest": found.image_digest} if found is not None and found.pid else None
 
+    def watched(self) -> tuple[str, str] | None:
+        """The unit by systemd's own name for it: an alias has no folder of its own."""
+        return self.state().name, self.scope
+
     def digest_of(self, image: str) -> str | None:
         """What the runtime tells of the name."""
         told = containers.inspect_image(self.source, image) if self.source in containers.RUNTIMES else None

@@ -18,10 +18,12 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
+    boot_guard,
     boots,
     drain,
     files,
     images,
+    probation,
     referee,
     release,
 )
@@ -117,9 +119,15 @@ class Transaction:
         self.journal.enter("swap")
         with self.run.phase("swap") as phase:
             entries = self.journal.data["files"]
+            self.guard()
             files.swap(entries)
             self.run.changed = True
             phase.says = f"{len(entries)} file(s) replaced" if entries else "no file differs"
+
+    def guard(self) -> None:
+        """From here on another boot of the machine restores the old files first, where systemd runs the service."""
+        if self.manager.described["kind"] == "systemd":
+            boot_guard.arm(self.state, self.journal.data["files"])
 
     def start(self) -> None:
         """Start whatever the files now say, in either direction."""
@@ -187,6 +195,9 @@ class Transaction:
         self.run.says.append(f"Switched to {pair}{self._downtime()}.")
         with self.run.phase("keep") as phase:
             phase.says = f"{pair} runs as process {self.journal.data['boot']['pid']}"
+            boot_guard.disarm(self.state)
+            host = str(self.expect.get("host") or self.request.host)
+            on_probation = probation.begin(self.state, self.run, self.journal.data, host)
             self._settle(
                 self._entry(
                     "switched",
@@ -195,7 +206,8 @@ class Transaction:
                     downtime_seconds=self.run.downtime_seconds,
                     receipt=self.run.receipt,
                     ledger={key: ledger.get(key) for key in ("fingerprint", "pair", "capacity", "settled", "engine")},
-                )
+                ),
+                keep_old=on_probation,
             )
 
     # Back
@@ -345,7 +357,7 @@ class Transaction:
         host = self.expect.get("host") or self.request.host
         return _records.entry(kind, str(host), self.state.service, self.expect.get("attempt"), **fields)
 
-    def _settle(self, entry: dict[str, t.Any]) -> None:
+    def _settle(self, entry: dict[str, t.Any], keep_old: bool = False) -> None:
         """A pair serves: record it once, give the gateway its service back, remove the journal.
 
         The entry goes into the journal first, so that a run which finishes ours appends the same one.
@@ -357,7 +369,7 @@ class Transaction:
             self.journal.enter("keep", record=entry)
             self._append(entry)
             self.after_ready()
-            self.journal.close()
+            self.journal.close(keep_old)
         except OSError as error:
             # Of a way back that the journal on the disk never heard of, nothing is left to do: it would be gone again.
             lost = self.journal.stale and entry["kind"] == "rolled_back"

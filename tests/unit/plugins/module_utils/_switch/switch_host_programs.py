@@ -8,7 +8,9 @@ A copy stands in ``programs/`` of a test's folder. ``host/`` beside it holds wha
 
     unit.json        name, scope, exec, and optional: restart (a delay in seconds), timeout_stop, output (false: not in
                      the journal), forgets (a unit that ended well loses its invocation), outdated (its file has
-                     changed since it was read)
+                     changed since it was read), files (how its file stands, enabled without it)
+    etc/systemd/user where a user's units lie: those that are wanted by the unit run before each start of it, and the
+                     drop-ins of the unit after each end
     gone_images      names of images that podman does not have (any more)
     images.json      NAME: {digest, engine}, of images that are not the one that all others are
     linger           what loginctl tells of the user: yes or no; without it nothing
@@ -122,6 +124,9 @@ def systemctl(words: list[str]) -> None:
     scope = "user" if words[0] == "--user" else "system"
     words = [word for word in words if word not in ("--user", "--no-pager", "--no-ask-password", "--no-block", "--")]
     verb, name, unit = words[0], words[-1], load("unit.json")
+    if verb in ("daemon-reload", "enable", "list-jobs") or "--property=UnitPath" in words:
+        manage(verb, name, unit)
+        return
     known = name == unit["name"] and scope == unit["scope"]
     if verb == "show":
         show(words, name, unit if known else None)
@@ -148,6 +153,73 @@ def systemctl(words: list[str]) -> None:
         end(1, f"Unknown command verb {verb}.")
 
 
+def etc(*names: str) -> str:
+    return path("etc", "systemd", "user", *names)
+
+
+def manage(verb: str, name: str, unit: dict[str, t.Any]) -> None:
+    """What concerns systemd as a whole, and the units that are not the service's."""
+    if fails("units"):
+        end(1, "Failed to connect to bus: Connection refused")
+    if verb == "show":
+        print(path("etc", "systemd", "user.control"), etc())
+    elif verb == "enable":
+        wants = etc(unit["name"] + ".wants")
+        os.makedirs(wants, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.symlink(etc(name), os.path.join(wants, name))
+    elif verb == "list-jobs":
+        if os.path.exists(path("asked", "stop")):
+            print("  12 {} stop running".format(unit["name"]))
+        print("  13 other.service stop waiting")
+
+
+def lines(file: str) -> dict[str, str]:
+    with open(file, encoding="utf-8") as opened:
+        return dict(line.rstrip("\n").partition("=")[::2] for line in opened if "=" in line)
+
+
+def run_line(line: str, **environment: str) -> None:
+    """A command line as systemd reads it, for what is quoted in one."""
+    import subprocess
+
+    words, word, quoted = [], "", False
+    text = iter(line.lstrip("-+"))
+    for letter in text:
+        if letter == '"':
+            quoted = not quoted
+        elif letter == "\\":
+            word += next(text)
+        elif letter in "$%":
+            assert next(text) == letter, "it means something to systemd"
+            word += letter
+        elif letter == " " and not quoted:
+            words, word = [*words, word], ""
+        else:
+            word += letter
+    subprocess.run([*words, word], check=False, env={**os.environ, **environment})
+
+
+def before_start(unit: dict[str, t.Any]) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        for name in sorted(os.listdir(etc(unit["name"] + ".wants"))):
+            found = lines(etc(name))
+            if os.path.exists(found["ConditionPathExists"].replace("%%", "%")):
+                run_line(found["ExecStart"])
+
+
+def after_end(unit: dict[str, t.Any], stopped: bool, status: int) -> None:
+    well = status == 0 or status == -signal.SIGTERM
+    told = {
+        "SERVICE_RESULT": "success" if well else "signal" if status < 0 else "exit-code",
+        "EXIT_CODE": "killed" if status < 0 else "exited",
+        "EXIT_STATUS": signal.Signals(-status).name[3:] if status < 0 else str(status),
+    }
+    with contextlib.suppress(FileNotFoundError):
+        for name in sorted(os.listdir(etc(unit["name"] + ".d"))):
+            run_line(lines(etc(unit["name"] + ".d", name))["ExecStopPost"], **told)
+
+
 def show(words: list[str], name: str, unit: dict[str, t.Any] | None) -> None:
     if fails("systemctl"):
         end(1, "Failed to connect to bus: Connection refused")
@@ -169,6 +241,8 @@ def show(words: list[str], name: str, unit: dict[str, t.Any] | None) -> None:
         "NRestarts": now["restarts"],
         "Job": now["job"] or "",
         "NeedDaemonReload": "yes" if unit and unit.get("outdated") else "no",
+        "UnitFileState": (unit or {}).get("files", "enabled") if unit or os.path.exists(etc(name)) else "",
+        "WantedBy": "",
     }
     for key, value in told.items():
         print(f"{key}={value}")
@@ -195,7 +269,10 @@ def supervise() -> None:
         time.sleep(TICK)
     restarts = 0
     while True:
+        before_start(unit)
         stopped, status = invoke(unit, restarts)
+        change(active="deactivating", sub="stop-post", main=0)
+        after_end(unit, stopped, status)
         ending = {"main": 0, "code": 2 if status < 0 else 1, "status": abs(status)}
         well = status == 0 or (stopped and status == -signal.SIGTERM)
         if not stopped and "restart" in unit:
@@ -209,6 +286,10 @@ def supervise() -> None:
                 restarts += 1
                 continue
             well = True
+        if not stopped and os.path.exists(path("asked", "start")):
+            remove("asked", "start")
+            restarts = 0
+            continue
         if not well:
             change(
                 active="failed", sub="failed", result="exit-code" if status > 0 else "signal", supervisor=0, **ending

@@ -21,7 +21,20 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switc
 )
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_units import RUN, UnitService
 
-THERE = ["lock", "precheck", "drain", "stop", "release", "swap", "start", "ready", "referee", "receipt", "keep"]
+THERE = [
+    "lock",
+    "precheck",
+    "guard",
+    "drain",
+    "stop",
+    "release",
+    "swap",
+    "start",
+    "ready",
+    "referee",
+    "receipt",
+    "keep",
+]
 BACK = ["restore", "start", "ready"]
 # More than the card has, so that each boot of it is refused.
 BAD = {**OLD, "weights_mib": 26000}
@@ -44,6 +57,7 @@ def test_forward(unit: UnitService) -> None:
     unit.check_whole(NEW)
     assert names(result) == THERE
     assert result["actions"] == [
+        ["systemctl", "--user", "enable", "kvfleet-restore-flash.service"],
         ["systemctl", "--user", "stop", "flash.service"],
         ["systemctl", "--user", "start", "flash.service"],
     ]

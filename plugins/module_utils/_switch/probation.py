@@ -1,0 +1,353 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A new pair on probation: where its engine crashes before a deadline, systemd itself returns to the old pair.
+
+While it lasts a drop-in of the unit, ``kvfleet-probation.conf``, runs ``probation.sh`` of the state directory whenever
+the unit stops. The old files lie beside those in force and are renamed over them; that they are gone, or that
+``probation.mark`` is there, tells the next run what happened. That run writes it into the record and clears up.
+
+``probation.json``::
+
+    schema: "kvfleet.radiance/switch-probation/1"
+    id, service, host, attempt, seconds: of the switch
+    unit, scope, drop_in              the drop-in's path
+    until: {boot_id, uptime, wall}    see scripts.Until
+    to, image                         the pair on probation
+    old: {to, image, ...}             the pair that it would return to
+    files: [{dest, existed, old, sha256, ...}]
+
+Under the name ``probation.ended`` it is one that is being cleared up.
+
+Private to the collection: it may change in any release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import time
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable, _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import host_boot
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files, referee, unit_files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.scripts import Until, probation_script
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
+
+SCHEMA = "kvfleet.radiance/switch-probation/1"
+_PARTS = (".sh", ".armed", ".mark", ".json", ".ended")
+
+
+class Probation:
+    """One that was begun and not ended."""
+
+    def __init__(self, state: State, data: dict[str, t.Any]) -> None:
+        self.state = state
+        self.data = data
+
+    @classmethod
+    def load(cls, state: State) -> Probation | None:
+        """What an earlier switch began, or None. Raises RadianceError ``switch_probation_unreadable``."""
+        path = state.probation + ".ended"
+        content = _durable.read(path)
+        ended = content is not None
+        if not ended:
+            path = state.probation + ".json"
+            content = _durable.read(path)
+        if content is None:
+            return None
+        try:
+            data = json.loads(content)
+            if data["schema"] != SCHEMA or data["service"] != state.service:
+                raise ValueError("another shape")
+            for name in ("id", "host", "unit", "scope", "drop_in", "until", "to", "image", "old", "files", "seconds"):
+                data[name]  # noqa: B018  a KeyError names what is missing
+        except (ValueError, KeyError, TypeError) as error:
+            raise RadianceError(
+                f"{path} is not a probation of this release ({error}). Nothing was changed. Move it away, and remove "
+                "kvfleet-probation.conf from the drop-ins of the unit.",
+                code="switch_probation_unreadable",
+            ) from error
+        found = cls(state, data)
+        if ended:
+            found.end()  # a run was killed while it did so
+            return None
+        return found
+
+    @property
+    def pair(self) -> str:
+        """The pair on probation, in words."""
+        return referee.pair_text(self.data["to"])
+
+    @property
+    def until(self) -> str:
+        """The deadline, UTC."""
+        return _utc(self.data["until"]["wall"])
+
+    def over(self) -> bool:
+        """Whether the deadline has passed."""
+        until = self.data["until"]
+        if until["boot_id"] == host_boot():
+            return _uptime() >= float(until["uptime"])
+        return time.time() >= float(until["wall"])
+
+    def left(self) -> list[dict[str, t.Any]]:
+        """The files that were not put back."""
+        return [entry for entry in self.data["files"] if entry["old"] and os.path.exists(entry["old"])]
+
+    def crashed(self) -> bool:
+        """Whether the script has acted."""
+        return os.path.exists(self.state.probation + ".mark") or self.returned()
+
+    def returned(self) -> bool:
+        """Whether the script has put anything back, which uses up the copy."""
+        return any(
+            entry["old"] and not os.path.exists(entry["old"]) and _hash(entry["dest"]) == entry["sha256"]
+            for entry in self.data["files"]
+        )
+
+    def what_ended_it(self) -> tuple[str, str | None]:
+        """How the engine ended, in words, and when (UTC); a script that was cut, or a full disk, notes nothing."""
+        words = (_durable.read(self.state.probation + ".mark") or b"").decode("ascii", "replace").split()
+        if len(words) != 4 or not words[0].isdecimal():
+            return "in a way that nothing has noted", None
+        how = {"exited": "with status", "killed": "by signal", "dumped": "by signal"}.get(words[2], words[2])
+        result = "" if words[1] in ("exit-code", "signal") else f" ({words[1]})"
+        return f"{how} {words[3]}{result}", _utc(int(words[0]))
+
+    def finish_return(self) -> None:
+        """Put back what a script that was cut has left."""
+        for entry in self.left():
+            os.replace(entry["old"], entry["dest"])
+        for entry in self.data["files"]:
+            if not entry["existed"]:
+                _durable.remove(entry["dest"])
+
+    def end(self) -> None:
+        """Nothing returns any more from here on, and nothing of it is left; can be done again after it was cut."""
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(self.state.probation + ".json", self.state.probation + ".ended")
+        _durable.remove(self.state.probation + ".sh")
+        if unit_files.remove(self.data["drop_in"]):
+            unit_files.ask(self.data["scope"], "daemon-reload")
+        for entry in self.left():
+            _durable.remove(entry["old"])
+        for part in _PARTS:
+            _durable.remove(self.state.probation + part)
+        _durable.sync_folder(self.state.folder)
+
+    def result(self, state: str, says: str) -> dict[str, t.Any]:
+        """What the module returns of it."""
+        return {"state": state, "until": self.until, "seconds": self.data["seconds"], "says": says}
+
+
+def _hash(path: str) -> str | None:
+    content = _durable.read(path)
+    return None if content is None else hashlib.sha256(content).hexdigest()
+
+
+def _uptime() -> float:
+    with open("/proc/uptime", encoding="ascii") as file:
+        return float(file.read().split()[0])
+
+
+def _utc(seconds: float) -> str:
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)  # noqa: UP017  datetime.UTC is 3.11's
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def check(request: Request, manager: Manager, changes: t.Sequence[files.Change], runs: bool) -> None:
+    """Refuse a probation that nothing could return from. Raises RadianceError ``probation_impossible``."""
+    if not request.probation:
+        return
+    why = ""
+    if not runs:
+        why = "nothing runs, so there is no pair to return to"
+    elif not any(change.before is not None for change in changes):
+        why = "no file of the old pair is replaced, so nothing could be put back"
+    else:
+        try:
+            unit_files.check_writable(drop_in(manager))
+        except RadianceError as error:
+            why = error.text.rstrip(".")
+    if why:
+        raise RadianceError(
+            f"probation: {why}. Nothing was changed. Leave probation out.",
+            code="probation_impossible",
+        )
+
+
+def drop_in(manager: Manager) -> str:
+    """Where the drop-in goes."""
+    unit, scope = t.cast("tuple[str, str]", manager.watched())
+    return os.path.join(unit_files.folder(scope), f"{unit}.d", "kvfleet-probation.conf")
+
+
+def begin(state: State, run: Run, journal: t.Mapping[str, t.Any], host: str) -> bool:
+    """Have systemd watch the new pair, which has been found good; says whether the old files are needed for it.
+
+    It is no reason to give up a pair that serves: what stands in the way is a warning.
+    """
+    seconds = journal.get("probation")
+    if not seconds:
+        return False
+    try:
+        manager = manager_of(journal["manager"])
+        unit, scope = t.cast("tuple[str, str]", manager.watched())
+        until = Until(host_boot(), int(_uptime()) + seconds, int(time.time()) + seconds)
+        found = Probation(
+            state,
+            {
+                "schema": SCHEMA,
+                "id": journal["id"],
+                "service": state.service,
+                "host": host,
+                "attempt": journal["expect"].get("attempt"),
+                "seconds": seconds,
+                "unit": unit,
+                "scope": scope,
+                "drop_in": drop_in(manager),
+                "until": until._asdict(),
+                "to": journal["expect"]["to"],
+                "image": journal["expect"].get("image"),
+                "old": journal["old"],
+                "files": [{**entry, "sha256": entry["old"] and _hash(entry["old"])} for entry in journal["files"]],
+            },
+        )
+        script = probation_script(
+            state.service, unit, scope, until, state.probation + ".armed", state.probation + ".mark", journal["files"]
+        )
+        _durable.remove(state.probation + ".mark")
+        data = json.dumps(found.data, sort_keys=True).encode("ascii") + b"\n"
+        _durable.replace(state.probation + ".json", data, 0o600)
+        _durable.replace(state.probation + ".armed", b"", 0o600)
+        _durable.replace(state.probation + ".sh", script.encode("utf-8", "surrogateescape"), 0o600)
+        text = "\n".join(
+            [
+                f"{unit_files.MARK}until {found.until} a crash returns to the pair before",
+                "[Service]",
+                f"ExecStopPost=-+/bin/sh {unit_files.word(state.probation + '.sh')}",
+                "",
+            ]
+        )
+        unit_files.write(found.data["drop_in"], text)
+        unit_files.ask(scope, "daemon-reload")
+    except (RadianceError, OSError) as error:
+        said = error.text if isinstance(error, RadianceError) else str(error)
+        run.warnings.append(f"The new pair is not on probation, nothing watches it: {said}")
+        with contextlib.suppress(RadianceError, OSError):
+            left = Probation.load(state)
+            if left is not None:
+                left.end()
+        return False
+    says = (
+        f"{found.pair} is on probation until {found.until}: a crash before that returns to "
+        f"{referee.pair_text((found.data['old'] or {}).get('to'))}"
+    )
+    run.probation = found.result("watching", says)
+    run.says.append(f"{says}.")
+    return True
+
+
+def look(request: Request, state: State, run: Run, check_mode: bool) -> None:
+    """What has become of an earlier switch's probation: put it on record, clear it up, or tell that it goes on.
+
+    Raises RadianceError ``probation_failed`` where it came back and this call is for another pair than came back.
+    """
+    found = Probation.load(state)
+    if found is None:
+        return
+    if found.crashed():
+        _crashed(found, request, state, run, check_mode)
+        return
+    over = found.over()
+    if not over and request.probation != 0:
+        says = f"{found.pair} is on probation until {found.until}: a crash before that returns to the pair before"
+        run.probation = found.result("watching", says)
+        if request.expect is None:
+            run.says.append(f"{says}.")
+        return
+    why = f"its probation was over at {found.until}" if over else "its probation was ended"
+    run.probation = found.result("confirmed", f"{found.pair} is confirmed: {why}")
+    run.says.append(f"{run.probation['says']}.")
+    run.changed = True
+    if not check_mode:
+        found.end()
+
+
+def confirm(state: State, run: Run, request: Request) -> None:
+    """Another switch is about to stop what is on probation. Raises ``probation_failed`` where it has come back."""
+    found = Probation.load(state)
+    if found is None:
+        return
+    _durable.remove(state.probation + ".sh")  # no crash after this one returns, so what is found now stays so
+    if found.crashed():
+        _crashed(found, request, state, run, False)
+        return
+    found.end()
+    run.says.append(f"The probation of {found.pair} was ended by this switch.")
+
+
+def _crashed(found: Probation, request: Request, state: State, run: Run, check_mode: bool) -> None:
+    data = found.data
+    how, at = found.what_ended_it()
+    old = referee.pair_text((data["old"] or {}).get("to"))
+    runs = manager_of(request.manager).current() is not None
+    ended = f"The engine ended {how} in the probation of {found.pair}"
+    run.changed = True
+    if not found.returned():
+        # Not a pair that came back, so nothing for the record either.
+        says = (
+            f"{ended}" + (f" at {at}" if at else "") + ". The copies of the old files were gone, so nothing came back."
+        )
+        run.probation = found.result("confirmed", says)
+        run.warnings.append(says)
+        if not check_mode:
+            found.end()
+        return
+    says = f"{ended}, and the unit returned to the old pair {old} by itself" + (f" at {at}." if at else ".")
+    run.probation = found.result("returned", says)
+    if run.outcome == "rolled_back":
+        # The journal of that very switch was still there, and has put the same thing on record.
+        if not check_mode:
+            found.end()
+        return
+    entry = _records.entry(
+        "rolled_back",
+        str(data["host"]),
+        state.service,
+        data.get("attempt"),
+        **({"at": at} if at else {}),
+        to=(data["old"] or {}).get("to"),
+        image=((data["old"] or {}).get("image") or {}).get("name"),
+        tried=data["to"],
+        phase="probation",
+        says=f"{ended}.",
+        downtime_seconds=None,
+        serving=runs,
+    )
+    run.records.append(entry)
+    run.recovered = says if run.recovered is None else f"{run.recovered} {says}"
+    run.says.append(says)
+    if not runs:
+        run.warnings.append(f"Nothing of {state.service} runs now.")
+    if not check_mode:
+        found.finish_return()
+        run.warnings += _records.append(state.records, [entry])
+        found.end()
+    if request.expect is None:
+        run.outcome = "rolled_back"
+    elif not check_mode:
+        run.outcome = "rolled_back"
+        raise RadianceError(
+            f"{says} What was asked now was meant for another pair, so nothing was started. Plan again.",
+            code="probation_failed",
+        )
