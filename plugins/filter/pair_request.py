@@ -25,6 +25,12 @@ options:
       - What the command asks, by its bare names.
     type: dict
     required: true
+  record:
+    description:
+      - The record of the service, whose arms join the declared ones.
+    type: list
+    elements: dict
+    default: []
   stated:
     description:
       - Whether the pair in force was stated by a command, so that a declared fill leaves it alone.

@@ -38,7 +38,7 @@ _value:
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import plan_file
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._plan_file import plan_file
 
 
 class FilterModule:

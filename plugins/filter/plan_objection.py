@@ -42,7 +42,7 @@ _value:
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import plan_objection
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._plan_file import plan_objection
 
 
 class FilterModule:

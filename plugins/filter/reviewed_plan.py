@@ -11,13 +11,13 @@ version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - Refuses a file that plans something else.
+  - Refuses a file that is no plan file, or that plans something else.
 positional: _input, host, service
 options:
   _input:
     description:
-      - The content of a plan file.
-    type: dict
+      - Path of the plan file on the controller.
+    type: path
     required: true
   host:
     description:
@@ -34,9 +34,7 @@ options:
 EXAMPLES = r"""
 - name: Read a reviewed plan
   ansible.builtin.set_fact:
-    reviewed: "{{ plan_file | kvfleet.radiance.reviewed_plan(inventory_hostname, 'flashnext') }}"
-  vars:
-    plan_file: "{{ lookup('ansible.builtin.file', 'plan.json') | from_json }}"
+    reviewed: "{{ 'plan.json' | kvfleet.radiance.reviewed_plan(inventory_hostname, 'flashnext') }}"
 """
 
 RETURN = r"""
@@ -49,7 +47,7 @@ _value:
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import from_plan_file
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._plan_file import reviewed_plan
 
 
 class FilterModule:
@@ -57,4 +55,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Name to function."""
-        return {"reviewed_plan": as_filter(from_plan_file)}
+        return {"reviewed_plan": as_filter(reviewed_plan)}

@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _image, _schemas, _service
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import SOFT_GATES
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _image, _plan_file, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._arms import known_arms
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF, SHAPE
 
 # What a command may ask, by its bare -e name.
@@ -38,13 +38,6 @@ REQUEST = (
     "drift",
     "probes",
     "to",
-)
-SOFT_GATES = (
-    "pool_meets_contract",
-    "pool_holds_live_sessions",
-    "rows_within_exact_wire",
-    "chunk_within_interval",
-    "headroom_kept",
 )
 _PASSED = (
     "min_gain_mib",
@@ -98,9 +91,8 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
             if isinstance(service.get("container_options"), list):
                 _service.container_objection(service)
         if request.get("plan") is not None:
-            content = read_plan_file(str(request["plan"]))
             for service in meant:
-                from_plan_file(content, host, str(service.get("name")))
+                _plan_file.reviewed_plan(str(request["plan"]), host, str(service.get("name")))
     except RadianceError as error:
         return error.text
     return ""
@@ -122,31 +114,11 @@ def _image_words(request: t.Mapping[str, t.Any]) -> str:
     return ""
 
 
-def read_plan_file(path: str) -> dict[str, t.Any]:
-    """The content of a plan file. Raises RadianceError ``plan_file_unreadable``, naming the file and what is wrong."""
-    file = pathlib.Path(path).expanduser()
-    wrong = ""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        wrong = f"cannot be read: {error.strerror}"
-    except (ValueError, RecursionError) as error:
-        wrong = f"is not JSON: {error}"
-    else:
-        found = _schemas.problems(content, "plan-file")
-        if not found:
-            return t.cast("dict[str, t.Any]", content)
-        wrong = f"is no plan file: {'; '.join(found[:3])}"
-    raise RadianceError(
-        f"plan={path}: {file.absolute()} {wrong}. Write one with playbooks/plan.yml -e plan_file=FILE.",
-        code="plan_file_unreadable",
-    )
-
-
 def pair_request(
     service: t.Mapping[str, t.Any],
     request: t.Mapping[str, t.Any],
     *,
+    record: t.Sequence[t.Mapping[str, t.Any]] = (),
     stated: bool = False,
     applied: t.Mapping[str, t.Any] | None = None,
     back: t.Mapping[str, t.Any] | None = None,
@@ -156,14 +128,15 @@ def pair_request(
     """The options of ``pair_plan`` (all but the ledger) for one service, and ``image``, the reference that it is for.
 
     ``request`` is what the command asks (bare names), ``service`` what the inventory declares. A value of the command
-    goes before a declared one; what neither has stays as it runs. ``stated``: the pair in force was stated by a
-    command, so that a declared fill leaves it alone. ``applied``: the env of the fleet directory, whose pair and
+    goes before a declared one; what neither has stays as it runs. ``record``: its arms join the declared ones.
+    ``stated``: the pair in force was stated by a command, so that a declared fill leaves it alone. ``applied``: the env of the fleet directory, whose pair and
     shape stand in for a request where the command gives none (``drift=apply``). ``back``: what ``way_back`` returned;
     it is the whole request then, with every soft gate accepted, because it ran before. ``image``: what ``image_choice``
     found of the image that is asked for, ``running`` the pair in force: one that was stated is stated again for another
     image, so that it stays a statement.
     """
-    measured = {name: service[name] for name in ("arms", "stack") if service.get(name)}
+    measured = {"arms": known_arms(service, record), "stack": service.get("stack")}
+    measured = {name: value for name, value in measured.items() if value}
     if image and not image["same"]:
         measured.update(image=image["image"], image_digest=image["digest"])
         measured.update({"engine_version": image["version"]} if image["version"] else {})
@@ -235,54 +208,3 @@ def chosen(services: t.Sequence[t.Mapping[str, t.Any]], name: t.Any) -> list[t.M
             f"service={name} is not declared on this host. Its endpoint_services are: {known}.", code="no_such_service"
         )
     return found
-
-
-def from_plan_file(content: t.Mapping[str, t.Any], host: str, service: str) -> dict[str, t.Any]:
-    """The item of a plan file for this host and service. Raises RadianceError ``not_in_plan_file``."""
-    for item in content.get("plans", []):
-        if item.get("host") == host and item.get("service") == service:
-            return dict(item)
-    there = ", ".join(f"{item.get('service')} on {item.get('host')}" for item in content.get("plans", [])) or "nothing"
-    raise RadianceError(
-        f"The plan file plans {there}, not {service} on {host}. Exactly what was reviewed runs, or nothing.",
-        code="not_in_plan_file",
-    )
-
-
-def plan_objection(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any] | None) -> str:
-    """Why ``plan`` is not the one that was reviewed, in a sentence; empty where it is, or where none was reviewed.
-
-    Another boot runs than the one that the reviewed plan was made from; or the same boot, and yet another plan (an
-    edited file, another release of this collection).
-    """
-    if not reviewed:
-        return ""
-    before = reviewed["plan"]
-    if before.get("fingerprint") != plan["fingerprint"]:
-        return (
-            f"plan_is_stale: the reviewed plan was made from the boot with fingerprint {before.get('fingerprint')}, "
-            f"and the boot that runs now has {plan['fingerprint']}: the service was restarted since. Nothing was "
-            "changed. Write a new plan with plan.yml."
-        )
-    different = sorted(name for name in {*before, *plan} if before.get(name) != plan.get(name))
-    if different:
-        return (
-            f"plan_differs: the reviewed plan and the one that its request gives now differ in {', '.join(different)}. "
-            "Nothing was changed. Write a new plan with plan.yml."
-        )
-    return ""
-
-
-def plan_file(hosts: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """The content of a plan file, from the variables of each host that was planned."""
-    plans = [
-        {
-            "host": host["inventory_hostname"],
-            "service": run["service"]["name"],
-            "request": run["options"],
-            "plan": run["plan"],
-        }
-        for host in hosts
-        for run in host["endpoint_planned"]
-    ]
-    return {"schema": "kvfleet.radiance/plan-file/1", "plans": plans}

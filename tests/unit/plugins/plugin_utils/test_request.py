@@ -1,18 +1,28 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a command asks goes before what is declared, and a reviewed plan is exactly what runs."""
+"""What a command asks goes before what is declared, and what cannot be meant is refused."""
 
 from __future__ import annotations
 
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _request
 
 
 def test_a_service_that_declares_nothing_keeps_its_pair(example: t.Any) -> None:
     assert _request.pair_request(example.service, {}) == {"pair": "keep"}
+
+
+def test_arms_on_record_join_the_declared_ones(example: t.Any) -> None:
+    declared = {"weights_mib": 24_000, "prefill_tps": 3_290}
+    measured = dict.fromkeys(_records.FIELDS["arm"])
+    measured.update(kind="arm", id="0", weights_mib=25_844, decode_tps=121.3)
+    service = {**example.service, "arms": [declared]}
+    asked = _request.pair_request(service, {}, record=[measured])
+    assert asked == {"pair": "keep", "arms": [declared, {"weights_mib": 25_844, "decode_tps": 121.3}]}
 
 
 def test_declared_policy_counts_as_a_request(example: t.Any) -> None:
@@ -95,37 +105,6 @@ def test_services_by_name(example: t.Any) -> None:
         _request.chosen(services, "other")
 
 
-def test_a_plan_file_is_for_its_hosts_only(example: t.Any) -> None:
-    variables = {
-        "inventory_hostname": "dankserver",
-        "endpoint_planned": [{"service": example.service, "options": {"pair": "fill"}, "plan": example.plan}],
-    }
-    content = _request.plan_file([variables])
-    item = _request.from_plan_file(content, "dankserver", "flashnext")
-    assert item["request"] == {"pair": "fill"}
-    assert item["plan"] == example.plan
-    with pytest.raises(RadianceError, match="flashnext on dankserver, not flashnext on other"):
-        _request.from_plan_file(content, "other", "flashnext")
-
-
-def test_the_same_plan_of_the_same_boot_meets_no_objection(example: t.Any) -> None:
-    assert _request.plan_objection(example.plan, {"plan": dict(example.plan)}) == ""
-    assert _request.plan_objection(example.plan, None) == ""
-
-
-def test_a_plan_of_another_boot_is_stale_and_names_both(example: t.Any) -> None:
-    says = _request.plan_objection(example.plan, {"plan": {**example.plan, "fingerprint": "ffffffffffff"}})
-    assert says.startswith("plan_is_stale:")
-    assert "ffffffffffff" in says and "10644b1004ce" in says
-
-
-def test_an_edited_plan_is_refused_and_the_part_is_named(example: t.Any) -> None:
-    edited = {**example.plan, "to": {**example.new, "weights_mib": 26000}}
-    says = _request.plan_objection(example.plan, {"plan": edited})
-    assert says.startswith("plan_differs:")
-    assert " in to." in says
-
-
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
@@ -146,22 +125,6 @@ def test_what_cannot_be_meant_is_refused_before_the_host_is_read(
     found = _request.request_objection(request_, [example.service], "dankserver")
     assert said in found
     assert bool(found) == bool(said)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "is not JSON: "),
-        ('{"schema": "x", "plans": []}', "is no plan file: at schema: must be kvfleet.radiance/plan-file/1"),
-        ('{"schema": "kvfleet.radiance/plan-file/1", "plans": []}', "The plan file plans nothing"),
-    ],
-)
-def test_a_plan_file_that_is_none_is_named(example: t.Any, tmp_path: t.Any, text: str, said: str) -> None:
-    path = tmp_path / "plan.json"
-    path.write_text(text)
-    found = _request.request_objection({"plan": str(path)}, [example.service], "dankserver")
-    assert said in found
-    assert str(path) in found or "plans nothing" in said
 
 
 def test_a_host_without_services_is_named() -> None:

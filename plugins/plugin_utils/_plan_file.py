@@ -1,0 +1,86 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plan files: what plan.yml writes down for a review, and what of a reviewed one runs."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas
+
+
+def plan_file(hosts: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    """The content of a plan file, from the variables of each host that was planned."""
+    plans = [
+        {
+            "host": host["inventory_hostname"],
+            "service": run["service"]["name"],
+            "request": run["options"],
+            "plan": run["plan"],
+        }
+        for host in hosts
+        for run in host["endpoint_planned"]
+    ]
+    return {"schema": "kvfleet.radiance/plan-file/1", "plans": plans}
+
+
+def reviewed_plan(path: str, host: str, service: str) -> dict[str, t.Any]:
+    """The item of the plan file ``path`` for this host and service.
+
+    Raises RadianceError ``plan_file_unreadable``, naming the file and what is wrong, and ``not_in_plan_file``.
+    """
+    plans = _read(path)["plans"]
+    for item in plans:
+        if (item["host"], item["service"]) == (host, service):
+            return dict(item)
+    there = ", ".join(f"{item['service']} on {item['host']}" for item in plans) or "nothing"
+    raise RadianceError(
+        f"The plan file plans {there}, not {service} on {host}. Exactly what was reviewed runs, or nothing.",
+        code="not_in_plan_file",
+    )
+
+
+def _read(path: str) -> dict[str, t.Any]:
+    file = pathlib.Path(path).expanduser()
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        wrong = f"cannot be read: {error.strerror}"
+    except (ValueError, RecursionError) as error:
+        wrong = f"is not JSON: {error}"
+    else:
+        found = _schemas.problems(content, "plan-file")
+        if not found:
+            return t.cast("dict[str, t.Any]", content)
+        wrong = f"is no plan file: {'; '.join(found[:3])}"
+    raise RadianceError(
+        f"plan={path}: {file.absolute()} {wrong}. Write one with playbooks/plan.yml -e plan_file=FILE.",
+        code="plan_file_unreadable",
+    )
+
+
+def plan_objection(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any] | None) -> str:
+    """Why ``plan`` is not the one that was reviewed, in a sentence; empty where it is, or where none was reviewed.
+
+    Another boot runs than the one that the reviewed plan was made from; or the same boot, and yet another plan (an
+    edited file, another release of this collection).
+    """
+    if not reviewed:
+        return ""
+    before = reviewed["plan"]
+    if before.get("fingerprint") != plan["fingerprint"]:
+        return (
+            f"plan_is_stale: the reviewed plan was made from the boot with fingerprint {before.get('fingerprint')}, "
+            f"and the boot that runs now has {plan['fingerprint']}: the service was restarted since. Nothing was "
+            "changed. Write a new plan with plan.yml."
+        )
+    different = sorted(name for name in {*before, *plan} if before.get(name) != plan.get(name))
+    if different:
+        return (
+            f"plan_differs: the reviewed plan and the one that its request gives now differ in {', '.join(different)}. "
+            "Nothing was changed. Write a new plan with plan.yml."
+        )
+    return ""

@@ -1,0 +1,61 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reviewed plan is exactly what runs, or nothing does."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _plan_file, _request
+
+
+def test_a_plan_file_is_for_its_hosts_only(example: t.Any, tmp_path: pathlib.Path) -> None:
+    variables = {
+        "inventory_hostname": "dankserver",
+        "endpoint_planned": [{"service": example.service, "options": {"pair": "fill"}, "plan": example.plan}],
+    }
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(_plan_file.plan_file([variables])))
+    item = _plan_file.reviewed_plan(str(path), "dankserver", "flashnext")
+    assert item["request"] == {"pair": "fill"}
+    assert item["plan"] == example.plan
+    with pytest.raises(RadianceError, match="flashnext on dankserver, not flashnext on other"):
+        _plan_file.reviewed_plan(str(path), "other", "flashnext")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is not JSON: "),
+        ('{"schema": "x", "plans": []}', "is no plan file: at schema: must be kvfleet.radiance/plan-file/1"),
+        ('{"schema": "kvfleet.radiance/plan-file/1", "plans": []}', "The plan file plans nothing"),
+    ],
+)
+def test_a_plan_file_that_is_none_is_named(example: t.Any, tmp_path: pathlib.Path, text: str, said: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    found = _request.request_objection({"plan": str(path)}, [example.service], "dankserver")
+    assert said in found
+    assert str(path) in found or "plans nothing" in said
+
+
+def test_the_same_plan_of_the_same_boot_meets_no_objection(example: t.Any) -> None:
+    assert _plan_file.plan_objection(example.plan, {"plan": dict(example.plan)}) == ""
+    assert _plan_file.plan_objection(example.plan, None) == ""
+
+
+def test_a_plan_of_another_boot_is_stale_and_names_both(example: t.Any) -> None:
+    says = _plan_file.plan_objection(example.plan, {"plan": {**example.plan, "fingerprint": "ffffffffffff"}})
+    assert says.startswith("plan_is_stale:")
+    assert "ffffffffffff" in says and "10644b1004ce" in says
+
+
+def test_an_edited_plan_is_refused_and_the_part_is_named(example: t.Any) -> None:
+    edited = {**example.plan, "to": {**example.new, "weights_mib": 26000}}
+    says = _plan_file.plan_objection(example.plan, {"plan": edited})
+    assert says.startswith("plan_differs:")
+    assert " in to." in says
