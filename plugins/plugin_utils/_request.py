@@ -129,11 +129,11 @@ def pair_request(
 
     ``request`` is what the command asks (bare names), ``service`` what the inventory declares. A value of the command
     goes before a declared one; what neither has stays as it runs. ``record``: its arms join the declared ones.
-    ``stated``: the pair in force was stated by a command, so that a declared fill leaves it alone. ``applied``: the env of the fleet directory, whose pair and
-    shape stand in for a request where the command gives none (``drift=apply``). ``back``: what ``way_back`` returned;
-    it is the whole request then, with every soft gate accepted, because it ran before. ``image``: what ``image_choice``
-    found of the image that is asked for, ``running`` the pair in force: one that was stated is stated again for another
-    image, so that it stays a statement.
+    ``stated``: the pair in force was stated by a command, so that a declared fill leaves it alone. ``applied``: the env
+    of the fleet directory, whose pair and shape stand in for a request where the command gives none (``drift=apply``).
+    ``back``: what ``way_back`` returned; it is the whole request then, with every soft gate accepted, because it ran
+    before. ``image``: what ``image_choice`` found of the image that is asked for, ``running`` the pair in force: one
+    that was stated is stated again for another image, so that it stays a statement.
     """
     measured = {"arms": known_arms(service, record), "stack": service.get("stack")}
     measured = {name: value for name, value in measured.items() if value}
