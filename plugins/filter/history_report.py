@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - Predicted beside measured over time, the score by quantity, and the arms, in 100 columns.
-positional: _input, service, host, notes
+positional: _input, service, host, about
 options:
   _input:
     description:
@@ -30,11 +30,13 @@ options:
       - Inventory name of the host.
     type: str
     required: true
-  notes:
+  about:
     description:
-      - Sentences to put first.
-    type: list
-    elements: str
+      - Where the record is from. V(unread) is why the one on the host could not be read, where it could not.
+        V(imported) has V(file), V(added) and V(of), how many arms of how many of a file were put on record, or in
+        V(check) mode would be.
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""

@@ -17,13 +17,31 @@ _COUNTED = ("held", "killed")
 
 
 def history_report(
-    record: t.Sequence[Entry], service: t.Mapping[str, t.Any], host: str, notes: t.Sequence[str] = ()
+    record: t.Sequence[Entry], service: t.Mapping[str, t.Any], host: str, about: t.Mapping[str, t.Any] | None = None
 ) -> list[str]:
-    """The lines: a head with ``notes`` (where the record was read), each attempt, the score by quantity, the arms."""
-    lines = [f"{service['name']} on {host}", *_wrapped(notes)]
+    """The lines: a head, each attempt, the score by quantity, the arms.
+
+    ``about`` says where the record is from: ``unread`` is why the one on the host could not be read, where it could
+    not; ``imported`` is ``{file, added, of}``, how many arms of how many of a file were put on record, or in ``check``
+    mode would be.
+    """
+    lines = [f"{service['name']} on {host}", *_wrapped(_origin(about or {}))]
     lines += _over_time(record)
     lines += _score(record)
     return lines + _arm_lines(record, service)
+
+
+def _origin(about: t.Mapping[str, t.Any]) -> list[str]:
+    notes = ["The record on the host, joined with the one in the fleet directory."]
+    if about.get("unread"):
+        notes = [
+            f"The record in the fleet directory alone, because the one on the host cannot be read: {about['unread']}"
+        ]
+    imported = about.get("imported")
+    if imported:
+        word = "would add" if about.get("check") else "added"
+        notes.append(f"{word} {imported['added']} of {imported['of']} arms of {imported['file']}")
+    return notes
 
 
 def _wrapped(sentences: t.Iterable[str], indent: str = "  ") -> list[str]:

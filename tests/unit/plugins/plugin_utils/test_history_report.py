@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import typing as t
 
+import pytest
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._history_report import history_report
 
 
 def told(example: t.Any, record: t.Any, **service: t.Any) -> list[str]:
-    lines = history_report(record, {**example.service, **service}, "dankserver", ["The record on the host."])
+    lines = history_report(record, {**example.service, **service}, "dankserver")
     assert max(map(len, lines)) <= 100, max(lines, key=len)
     return lines
 
@@ -24,11 +25,23 @@ def row(lines: list[str], start: str) -> str:
 def test_an_empty_record_says_so(example: t.Any) -> None:
     assert told(example, []) == [
         "flashnext on dankserver",
-        "  The record on the host.",
+        "  The record on the host, joined with the one in the fleet directory.",
         "",
         "No resize is on record.",
         "",
         "No arm is known: nothing was measured yet, and none was declared or imported.",
+    ]
+
+
+@pytest.mark.parametrize(("check", "word"), [(False, "added"), (True, "would add")])
+def test_the_head_says_where_the_record_is_from_and_what_was_imported(example: t.Any, check: bool, word: str) -> None:
+    imported = {"file": "arms.yml", "added": 5, "of": 6}
+    about = {"unread": "Permission denied.", "imported": imported, "check": check}
+    assert history_report([], example.service, "dankserver", about)[:4] == [
+        "flashnext on dankserver",
+        "  The record in the fleet directory alone, because the one on the host cannot be read: Permission",
+        "    denied.",
+        f"  {word} 5 of 6 arms of arms.yml",
     ]
 
 
