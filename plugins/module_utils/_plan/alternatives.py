@@ -7,6 +7,7 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
+import json
 import re
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
@@ -64,6 +65,9 @@ def arguments(running: Shape, shape: Shape, weights_mib: int | None = None, back
     return " ".join(words)
 
 
-def quoted(text: str) -> str:
-    """A word that a shell takes as it is."""
-    return text if re.match(r"^[A-Za-z0-9._:/@%+=,-]+$", text) else "'" + text.replace("'", "'\\''") + "'"
+def reason_argument(reason: str) -> str:
+    """The argument that gives this ``backing_reason``; as JSON where Ansible would end a bare value at a blank."""
+    if re.match(r"^[A-Za-z0-9._:/@%+=,-]+$", reason):
+        return f"-e backing_reason={reason}"
+    given = json.dumps({"backing_reason": reason}, ensure_ascii=False)
+    return "-e '" + given.replace("'", "'\\''") + "'"

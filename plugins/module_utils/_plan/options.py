@@ -12,7 +12,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.alternatives import arguments, candidate_of, quoted
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.alternatives import (
+    arguments,
+    candidate_of,
+    reason_argument,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
     largest_context,
     most_sequences,
@@ -116,7 +120,7 @@ def _asked(candidate: Situation) -> str:
     if request.backing == "full":
         return arguments(candidate.running.shape, candidate.shape)
     asked = arguments(candidate.running.shape, candidate.shape, backing=request.backing)
-    return f"{asked} -e {quoted(f'backing_reason={request.backing_reason}')}"
+    return f"{asked} {reason_argument(request.backing_reason or '')}"
 
 
 def _signed(value: float) -> str:

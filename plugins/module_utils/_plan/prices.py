@@ -17,7 +17,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.alternatives import (
     arguments,
     filled_of,
-    quoted,
+    reason_argument,
     situated,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import largest_context
@@ -168,7 +168,7 @@ def _row(now: Situation, known: Situation | None, wish: _Wish, filled: Situation
     slab, pool = found.pair
     asked = "" if runs else arguments(now.running.shape, wish.shape, stated, _asked_backing(now, wish.backing))
     if asked and wish.backing == "one_request":
-        asked += f" -e {quoted('backing_reason=' + (now.request.backing_reason or _REASON))}"
+        asked += f" {reason_argument(now.request.backing_reason or _REASON)}"
     return {**row, **_costs(found, slab, pool, filled), "request": asked or None}
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan
@@ -113,7 +114,10 @@ def test_the_arguments_of_a_row_get_its_pair(free, arm, backing):
     for item in plan["prices"]:
         if not item["fits"] or item["request"] is None:
             continue
-        words = dict(word.split("=", 1) for word in shlex.split(item["request"]) if "=" in word)
+        given = shlex.split(item["request"])
+        words = dict(word.split("=", 1) for word in given if "=" in word)
+        said = [json.loads(word) for word in given if word.startswith("{")]
+        assert said == ([{"backing_reason": "a user's own"}] if words.get("backing") == "one_request" else [])
         asked = {name: words.pop(name) for name in ("backing", "backing_reason") if name in words}
         pair = {"weights_mib": words.pop("weights_mib")} if "weights_mib" in words else "fill"
         words.pop("fill", None)

@@ -75,7 +75,8 @@ def test_a_pool_for_one_request_says_what_all_would_need():
     option = plan["options"][1]
     assert "one of them backed at once, which is less than the contract" in option["says"]
     assert (
-        option["request"] == "-e max_num_seqs=4 -e fill=true -e backing=one_request -e 'backing_reason=a single user'"
+        option["request"]
+        == '-e max_num_seqs=4 -e fill=true -e backing=one_request -e \'{"backing_reason": "a single user"}\''
     )
     whole = make_plan(booted(), {})
     assert whole["contract"]["backing"] == "full"
