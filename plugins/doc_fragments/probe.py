@@ -43,8 +43,9 @@ options:
       - Seconds from connect to the last byte, for each request as a whole. Also how long the probe waits for an
         endpoint that is still loading.
       - The first request that passes it ends the probe.
+      - At most a week, 604800.
       - A request that a full queue refuses (429), or an endpoint that is not ready (503), is sent again after the time
-        that C(Retry-After) names, a second without it, until this time is over.
+        that C(Retry-After) names, in seconds or by a date, a second without it, until this time is over.
       - A whole number in plain decimal digits.
     type: raw
     default: 1800

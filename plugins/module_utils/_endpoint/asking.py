@@ -9,6 +9,8 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
+import datetime
+import email.utils
 import threading
 import time
 import typing as t
@@ -20,12 +22,17 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.refusal
     error_of,
     read_refusal,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard, shown
 
 COMPLETIONS = "/v1/completions"
 # What is waited where a refusal does not say how long.
 _RETRY_SECONDS = 1.0
 _LEAST_RETRY_SECONDS = 0.1
+# Longer than any deadline, and still a number of seconds.
+_MOST_RETRY_SECONDS = 1e9
+# What an engine says of its own failure. 501 is a path that it does not have, and further ones are a gateway's words of
+# an engine that it did not hear.
+_ENGINE_STATUS = (200, 500)
 
 Answer = t.TypeVar("Answer")
 
@@ -120,7 +127,7 @@ def why_failed(reply: http.Reply, error: t.Any = None) -> Failure | None:
         return Failure(kind.get(reply.fault.code, "other"), reply.fault.text)
     status, body = reply.status, error if error is not None else reply.json()
     text, code = error_of(body)
-    text = text if len(text) <= 300 else text[:300] + " ..."
+    text = shown(text)
     if status == 200 and error is None:
         return None
     if status in (401, 403):
@@ -136,12 +143,27 @@ def why_failed(reply: http.Reply, error: t.Any = None) -> Failure | None:
     refusal = read_refusal(body)
     if refusal is not None:
         return Failure("refused", refusal.says, refusal)
-    if (status or 0) >= 500 or status == 200:
+    if status in _ENGINE_STATUS:
         return Failure("engine", f"the engine failed the request ({status}): {text or 'without a reason'}")
     return Failure("other", f"the endpoint answered {status}: {text or 'without a reason'}")
 
 
 def _retry_after(reply: http.Reply) -> float | None:
-    """The seconds that a refusal asks to wait; None where it names none (a date is as good as none)."""
+    """The seconds that a refusal asks to wait, also by a date; None where it names none."""
     text = reply.headers.get("retry-after", "").strip()
-    return float(text) if text.isascii() and text.isdigit() else None
+    if text.isascii() and text.isdigit():
+        return min(float(text), _MOST_RETRY_SECONDS)
+    until = _date(text)
+    if until is None:
+        return None
+    # Both dates by the server's clock, where it tells it: ours may be another.
+    now = _date(reply.headers.get("date", "")) or datetime.datetime.now(datetime.timezone.utc)
+    return max(0.0, round((until - now).total_seconds(), 3))
+
+
+def _date(text: str) -> datetime.datetime | None:
+    try:
+        found = email.utils.parsedate_to_datetime(text)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=datetime.timezone.utc)

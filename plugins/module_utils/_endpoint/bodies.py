@@ -8,9 +8,11 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import json
+import secrets
 import typing as t
 
-TEXT = "@@the streamed text goes here@@"
+# A word that no server can know, and so none can name its model by.
+TEXT = f"@@{secrets.token_hex(16)}@@"
 
 
 class Text(t.Protocol):

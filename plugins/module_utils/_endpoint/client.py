@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import threading
 import time
 import typing as t
@@ -93,7 +94,7 @@ class Stream:
         try:
             response = exchange.open("POST", path, self._client.headers(path, body), body)
             self.status, self.headers = response.status, _lower(response)
-            if self.status == 200 and "event-stream" in self.headers.get("content-type", ""):
+            if self.status == 200 and "event-stream" in self.headers.get("content-type", "").lower():
                 yield from self._events(exchange)
             else:
                 self.body, self.fault = read_bounded(exchange, path, REPLY_LIMIT)
@@ -142,6 +143,7 @@ class Client:
         self.endpoint = endpoint
         self.timeout = timeout
         self._key = api_key
+        self._shapes = _shapes(api_key) if api_key else None
 
     def get(self, path: str, *, timeout: float | None = None, limit: int = REPLY_LIMIT) -> Reply:
         """GET ``path`` (with its leading slash), reading at most ``limit`` bytes."""
@@ -171,8 +173,8 @@ class Client:
         return self.endpoint.rstrip("/") + path
 
     def blank(self, raw: bytes) -> bytes:
-        """``raw`` without the key: some servers and gateways repeat it in their errors."""
-        return raw.replace(self._key.encode(), b"***") if self._key else raw
+        """``raw`` without the key: some servers and gateways repeat it in their errors, and escape what is in it."""
+        return self._shapes.sub(b"***", raw) if self._shapes else raw
 
     def _exchange(self, method: str, path: str, body: Body | None, timeout: float | None, limit: int) -> Reply:
         timeout = self.timeout if timeout is None else timeout
@@ -197,6 +199,16 @@ class Client:
 def get(endpoint: str, path: str, *, timeout: float, api_key: str | None = None, limit: int = REPLY_LIMIT) -> Reply:
     """One bounded GET: ``get("http://127.0.0.1:8000", "/health", timeout=5)``."""
     return Client(endpoint, api_key=api_key, timeout=timeout).get(path, limit=limit)
+
+
+def _shapes(key: str) -> re.Pattern[bytes]:
+    """The key in each form that comes out of JSON (within JSON), of an URL or of HTML as the key again."""
+
+    def shape(character: str) -> str:
+        code = ord(character)
+        return rf"(?:\\{{0,4}}(?:{re.escape(character)}|u(?i:00{code:02x}))|%(?i:{code:02x})|&\#{code};)"
+
+    return re.compile("".join(map(shape, key)).encode())
 
 
 def _lower(response: http.client.HTTPResponse) -> dict[str, str]:

@@ -12,11 +12,13 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.client import Client, Reply
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.refusals import error_of
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import count_of
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import count_of, shown
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 
 # What the engine answers from memory needs no more than this, however busy the cards are.
 QUICK_SECONDS = 15.0
+MOST_WINDOW = 2**24
+MOST_SEQUENCES = 4096
 _SETTLE_SECONDS = 1.0
 _POLL_SECONDS = 0.25
 
@@ -63,22 +65,24 @@ def read_facts(client: Client, model: str | None, timeout: float, load_timeout: 
     served = _names(models.json()) if models.ok else []
     if model is not None and served and model not in served:
         raise RadianceError(
-            f"The endpoint serves {', '.join(served)}, not the model {model!r} that was asked for. Leave model out to "
-            "take what it serves.",
+            f"The endpoint serves {shown(', '.join(served))}, not the model {model!r} that was asked for. Leave model "
+            "out to take what it serves.",
             code="model_unknown",
         )
     info = _ask(client, "/server_info")
     said: t.Any = info.json() if info.ok else None
     entries = _list(_get(models.json(), "data")) if models.ok else []
     first = next((entry for entry in entries if _get(entry, "id") == (model or (served[0] if served else None))), None)
-    longest = count_of(_get(said, "server", "max_model_len")) or count_of(_get(first, "max_model_len"))
+    longest = count_of(_get(said, "server", "max_model_len")) or count_of(_get(first, "max_model_len")) or 0
+    most_at_once = count_of(_get(said, "server", "max_num_seqs")) or 0
     depth = count_of(_get(said, "engine", "speculation", "depth"))
     if _get(said, "engine", "speculation", "enabled") is False:
         depth = 0
     return Facts(
         model=model or (served[0] if served else None),
-        max_model_len=longest or None,
-        max_num_seqs=count_of(_get(said, "server", "max_num_seqs")) or None,
+        # What no endpoint serves is nothing that a probe could be sized by.
+        max_model_len=longest if 0 < longest <= MOST_WINDOW else None,
+        max_num_seqs=most_at_once if 0 < most_at_once <= MOST_SEQUENCES else None,
         chunk_tokens=count_of(_get(said, "engine", "max_num_batched_tokens")) or None,
         speculative_tokens=depth,
     )
@@ -132,7 +136,7 @@ def _wait_until_ready(client: Client, timeout: float) -> None:
             return
         text = error_of(reply.json())[0] or str(_get(reply.json(), "status") or "503")
         if time.monotonic() >= end:
-            raise Inconclusive(f"the endpoint is not ready after {timeout:g} s: {text}", "loading")
+            raise Inconclusive(f"the endpoint is not ready after {timeout:g} s: {shown(text)}", "loading")
         time.sleep(_POLL_SECONDS)
 
 

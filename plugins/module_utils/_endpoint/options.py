@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cards import DRM
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.client import Client
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import MOST_SEQUENCES, MOST_WINDOW
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
 
@@ -19,6 +20,7 @@ CHECK_MODE = "check mode: the probe sends no request, since one would cost the e
 _KEY_FILE_LIMIT = 4096
 _LEAST_KEY = 8
 _TIMEOUT_SECONDS = 1800
+_MOST_SECONDS = 604_800
 
 # The argument specs behind the fragments of doc_fragments/probe.py. Numbers are raw: Ansible's own int takes 06144,
 # 6_144 and 1e3.
@@ -109,15 +111,15 @@ def read_key(api_key: str | None, api_key_file: str | None) -> str | None:
 
 def read(params: t.Mapping[str, t.Any], key: str | None) -> Settings:
     """The options of any of the probes; those that a probe does not have are None."""
-    timeout = _count(params, "timeout") or _TIMEOUT_SECONDS
+    timeout = _count(params, "timeout", _MOST_SECONDS) or _TIMEOUT_SECONDS
     return Settings(
         client=Client(params["endpoint"], api_key=key, timeout=float(timeout)),
         timeout=float(timeout),
-        load_timeout=float(whole_number(params.get("load_timeout", 0), "load_timeout")),
+        load_timeout=float(_count(params, "load_timeout", _MOST_SECONDS, least=0) or 0),
         model=params["model"],
         require_idle=bool(params.get("require_idle")),
-        sequences=_count(params, "sequences"),
-        max_model_len=_count(params, "max_model_len"),
+        sequences=_count(params, "sequences", MOST_SEQUENCES),
+        max_model_len=_count(params, "max_model_len", MOST_WINDOW),
         generate_tokens=_count(params, "generate_tokens"),
         prompt_tokens=_count(params, "prompt_tokens"),
         runs=_count(params, "runs"),
@@ -130,13 +132,17 @@ def read(params: t.Mapping[str, t.Any], key: str | None) -> Settings:
     )
 
 
-def _count(params: t.Mapping[str, t.Any], name: str) -> int | None:
+def _count(params: t.Mapping[str, t.Any], name: str, most: int | None = None, least: int = 1) -> int | None:
     value = params.get(name)
     if value is None:
         return None
     number = whole_number(value, name)
-    if number < 1:
+    if number < least:
         raise RadianceError(f"{name} is 0. State 1 or more.", code="option_out_of_range")
+    if most is not None and number > most:
+        raise RadianceError(
+            f"{name} is {number:,}, and {most:,} is the most that can be stated.", code="option_out_of_range"
+        )
     return number
 
 

@@ -16,30 +16,34 @@ import re
 import typing as t
 
 _CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
-_TEXT_LIMIT = 64 * 1024
+# An error is short; the patterns take the square of its length.
+_TEXT_LIMIT = 4 * 1024
 _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 
 # 1.0.x: no separators; notes on 1.0.13 quote them with separators. Field `prompt` on completions, `messages` on chat.
+# A gateway puts its own words before it, and around it what its client made of the reply, which need not be JSON.
 _RADIANCE = re.compile(
-    r"^(prompt|messages): ([0-9]+) prompt tokens does not fit the ([0-9]+) token context"
-    r"(?:.*? by at least ([0-9]+) tokens)?",
+    r"(?<![\w.])(prompt|messages): ([0-9]{1,12}) prompt tokens does not fit the ([0-9]{1,12}) token context"
+    r"(?:.*? by at least ([0-9]{1,12}) tokens)?",
     re.DOTALL,
 )
 # Each of the others names the prompt's tokens and the limit, in either order.
 _OTHERS = (
-    re.compile(r"passed (?P<tokens>[0-9]+) input tokens.*?\bonly (?P<limit>[0-9]+)\b", re.DOTALL),
+    re.compile(r"passed (?P<tokens>[0-9]{1,12}) input tokens.*?\bonly (?P<limit>[0-9]{1,12})\b", re.DOTALL),
     re.compile(
-        r"maximum context length is (?P<limit>[0-9]+) tokens.*?(?:prompt contains|request has) (?:at least )?"
-        r"(?P<tokens>[0-9]+) input tokens",
+        r"maximum context length is (?P<limit>[0-9]{1,12}) tokens.*?(?:prompt contains|request has) (?:at least )?"
+        r"(?P<tokens>[0-9]{1,12}) input tokens",
         re.DOTALL,
     ),
-    re.compile(r"input \((?P<tokens>[0-9]+) tokens\) is longer than .*?\((?P<limit>[0-9]+) tokens\)", re.DOTALL),
-    re.compile(r"request \((?P<tokens>[0-9]+) tokens\) exceeds .*?\((?P<limit>[0-9]+) tokens\)", re.DOTALL),
+    re.compile(
+        r"input \((?P<tokens>[0-9]{1,12}) tokens\) is longer than .*?\((?P<limit>[0-9]{1,12}) tokens\)", re.DOTALL
+    ),
+    re.compile(r"request \((?P<tokens>[0-9]{1,12}) tokens\) exceeds .*?\((?P<limit>[0-9]{1,12}) tokens\)", re.DOTALL),
 )
-_PARTS = re.compile(r"maximum context length is (?P<limit>[0-9]+) tokens.*?\((?P<parts>[^()]*)\)", re.DOTALL)
-_PART = re.compile(r"([0-9]+) in the (messages|prompt|functions)")
+_PARTS = re.compile(r"maximum context length is (?P<limit>[0-9]{1,12}) tokens.*?\((?P<parts>[^()]*)\)", re.DOTALL)
+_PART = re.compile(r"(?<![0-9])([0-9]{1,12}) in the (messages|prompt|functions)")
 _WORDS = re.compile(r"exceeds? the model's (?:maximum|context)|maximum context length|available context size")
-_HINT = re.compile(r"parameter=input_tokens, value=([0-9]+)")
+_HINT = re.compile(r"parameter=input_tokens, value=([0-9]{1,12})(?![0-9])")
 
 
 class Refusal(t.NamedTuple):
@@ -74,7 +78,8 @@ def read_refusal(body: t.Any) -> Refusal | None:
         text, inner_code = error_of(inner)
         code = inner_code or code
     text = _THOUSANDS.sub("", text)
-    ours = _RADIANCE.match(text)
+    ours = _RADIANCE.search(text)
+    gateway = gateway or (ours is not None and ours.start() > 0)
     if ours and (code is None or code in _CODES or gateway):
         return _radiance(ours, gateway)
     counts = _counts(text)

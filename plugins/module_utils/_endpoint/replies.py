@@ -14,15 +14,24 @@ TEXT_LIMIT = 512 * 1024
 # A reply has a piece for each step of decode; these are far more than any probe asks for.
 _MOST_MARKS = 32_768
 _REASONING = ("reasoning_content", "reasoning")
+# No endpoint counts as far as this; a longer number is nonsense, and no float can be told of it.
+_MOST = 10**12
+_SHOWN = 300
 
 
 def count_of(value: t.Any) -> int | None:
-    """A count from JSON, or None: booleans, negatives, fractions and text are none."""
+    """A count from JSON, or None: booleans, negatives, fractions, text and what nothing counts as far as are none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if isinstance(value, float) and not (math.isfinite(value) and value.is_integer()):
         return None
-    return int(value) if value >= 0 else None
+    return int(value) if 0 <= value <= _MOST else None
+
+
+def shown(text: str) -> str:
+    """The words of a server as a person gets to see them: one line, bounded, and nothing that moves a terminal."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 2 * _SHOWN]).split())
+    return line if len(line) <= _SHOWN else line[:_SHOWN] + " ..."
 
 
 def positive(value: t.Any) -> float | None:

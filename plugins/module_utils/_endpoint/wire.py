@@ -21,6 +21,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 
 _PIECE = 64 * 1024
 _CANCEL_POLL = 0.2
+# A socket takes no time of any length; a wait that is over before the deadline begins anew.
+_LONGEST_WAIT = 86_400.0
 
 
 class Fault(t.NamedTuple):
@@ -59,7 +61,7 @@ class _TimedSocket(io.RawIOBase):
             if self._cancel.is_set():
                 raise _Cancelled()
             left = min(left, _CANCEL_POLL)
-        self._raw.settimeout(left)
+        self._raw.settimeout(min(left, _LONGEST_WAIT))
 
     def readable(self) -> bool:
         return True
@@ -159,7 +161,7 @@ class Exchange:
             if left <= 0:
                 raise _Late()
             raw = socket.socket(family, kind, protocol)
-            raw.settimeout(left)
+            raw.settimeout(min(left, _LONGEST_WAIT))
             try:
                 raw.connect(where)
                 raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

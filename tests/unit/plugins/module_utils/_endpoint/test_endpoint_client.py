@@ -55,6 +55,27 @@ def test_a_server_that_repeats_the_key_does_not_spread_it() -> None:
     assert reply.json() == {"error": {"message": "invalid api key ***"}}
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        r"sk-ab\/cd\"ef-1234",
+        r"sk-ab\u002Fcd\u0022ef-1234",
+        r"sk-ab\\\/cd\\\"ef-1234",
+        "sk-ab%2Fcd%22ef-1234",
+        "sk-ab/cd&#34;ef-1234",
+    ],
+)
+def test_a_key_that_comes_back_in_another_form_is_not_spread_either(written: str) -> None:
+    with serving({"/load": sends(b'{"says": "' + written.encode() + b'"}')}) as server:
+        reply = client.get(server.url, "/load", timeout=5, api_key='sk-ab/cd"ef-1234')
+    assert reply.json() == {"says": "***"}
+
+
+def test_a_deadline_of_any_length() -> None:
+    with serving({"/load": sends({})}) as server:
+        assert client.get(server.url, "/load", timeout=1e12).ok
+
+
 def test_nothing_listens() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

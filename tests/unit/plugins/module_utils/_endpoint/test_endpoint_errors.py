@@ -48,6 +48,26 @@ def test_a_model_that_is_not_served_is_an_error() -> None:
     assert "serves small" in caught.value.text
 
 
+def test_what_an_endpoint_says_of_itself_is_shown_in_bounds() -> None:
+    small = Small()
+    with small.serving() as server:
+        server.answers["/v1/models"] = lambda call: call.reply({"data": [{"id": "\x1b[31m" + "m" * 100_000}]})
+        with pytest.raises(RadianceError) as caught:
+            calibration.probe(read({"endpoint": server.url, "model": "another", "timeout": 10}, None))
+    assert caught.value.code == "model_unknown"
+    assert caught.value.text.startswith("The endpoint serves [31mmmm")
+    assert len(caught.value.text) < 500
+
+
+@pytest.mark.parametrize(("window", "sequences"), [(10**12, 3), (6000, 10**12), (-1, 0), ("6000", True)])
+def test_a_shape_that_nothing_serves_is_none(window: t.Any, sequences: t.Any) -> None:
+    small = Small(window=window, sequences=sequences)
+    with small.serving() as server, pytest.raises(RadianceError) as caught:
+        boundary.probe(read({"endpoint": server.url, "model": None, "timeout": 10}, None))
+    assert caught.value.code == "shape_unknown"
+    assert small.completions == 0
+
+
 def test_a_loading_endpoint_is_waited_for_and_then_inconclusive() -> None:
     small = Small(together=3)
     with small.serving() as server:

@@ -78,7 +78,16 @@ def test_with_require_idle_a_queue_that_was_waited_out_proves_all_the_same() -> 
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [({"retry-after": "7"}, 7.0), ({"retry-after": "0"}, 0.1), ({"retry-after": "soon"}, 1.0), ({}, 1.0)],
+    [
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT", "date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 30.0),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 -0000", "date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 30.0),
+        ({"retry-after": "Wed, 99 Oct 2026 07:28:30 GMT"}, 1.0),
+        ({"retry-after": "9" * 400}, 1e9),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0"}, 0.1),
+        ({"retry-after": "soon"}, 1.0),
+        ({}, 1.0),
+    ],
 )
 @pytest.mark.parametrize(("status", "kind"), [(429, "busy"), (503, "loading")])
 def test_how_long_a_refusal_asks_to_wait(status: int, kind: str, header: dict[str, str], seconds: float) -> None:

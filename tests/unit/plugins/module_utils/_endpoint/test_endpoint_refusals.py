@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 import typing as t
 
 import pytest
@@ -149,6 +150,44 @@ def test_the_engine_behind_a_gateway_keeps_its_count() -> None:
     found = read_refusal(error(text, code="400"))
     assert found is not None
     assert (found.tokens, found.exact, found.gateway) == (202777, True, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "litellm.BadRequestError: OpenAIException - Error code: 400 - {'error': {'message': '%s', 'param': 'prompt'}}",
+        "litellm.ContextWindowExceededError: OpenAIException - %s. Received Model Group=x/nano-30b-v3",
+        "upstream refused: %s",
+    ],
+)
+def test_a_gateway_may_quote_the_engine_in_any_way(text: str) -> None:
+    found = read_refusal(
+        error(text % RADIANCE.format(field="prompt", tokens=202777, limit=200000, by=2778), code="400")
+    )
+    assert found is not None
+    assert (found.tokens, found.limit, found.exact, found.gateway) == (202777, 200000, True, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RADIANCE.format(field="prompt", tokens="9" * 5000, limit=200000, by=2778),
+        f"request ({'9' * 5000} tokens) exceeds the available context size (65536 tokens), try increasing it",
+        f"This model's maximum context length is 8192 tokens ({'9' * 5000} in the messages)",
+        f"exceeds the model's maximum context length (parameter=input_tokens, value={'9' * 5000})",
+    ],
+)
+def test_a_number_that_no_endpoint_counts_to_is_none(text: str) -> None:
+    found = read_refusal(error(text, code="context_length_exceeded"))
+    assert found is not None
+    assert (found.tokens, found.exact) == (None, False)
+
+
+@pytest.mark.parametrize("text", ['{"' * 32_000, "passed 5 input tokens" * 3_000, "litellm." + '{"a":' * 12_000])
+def test_an_error_that_is_made_to_be_slow_is_not(text: str) -> None:
+    started = time.process_time()
+    assert read_refusal(error(text)) is None
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(

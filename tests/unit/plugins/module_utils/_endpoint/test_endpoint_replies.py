@@ -12,6 +12,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies
     count_of,
     positive,
     read_timings,
+    shown,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,6 +106,18 @@ def test_timings_as_the_engine_writes_them() -> None:
 def test_timings_from_a_rate_or_from_times() -> None:
     assert read_timings({"prompt_n": 1000, "prompt_per_second": 500.0}).prompt_seconds == 2.0
     assert read_timings({"predicted_n": 101, "predicted_ms": 1000}).decode_tps == 100.0
+
+
+def test_a_number_that_nothing_counts_to_is_none() -> None:
+    heard = Heard()
+    heard.take({"usage": {"prompt_tokens": 10**400, "completion_tokens": 1e300}, "timings": {"prompt_n": 10**13}}, 1.0)
+    assert (heard.prompt_tokens, heard.generated_tokens, heard.timings.prompt_tokens) == (None, None, None)
+    assert read_timings({"prompt_n": 10**400, "prompt_ms": 1000}).prefill_tps is None
+
+
+def test_the_words_of_a_server_are_one_bounded_line() -> None:
+    assert shown("not\r\nready\x1b[2J \x00now") == "not ready [2J now"
+    assert shown("l" * 100_000) == "l" * 300 + " ..."
 
 
 def test_counts() -> None:
