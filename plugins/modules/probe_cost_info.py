@@ -96,12 +96,12 @@ cost:
       description: Tokens that are generated, null where the shape is not known.
       type: int
       returned: always
-      sample: 3336
+      sample: 3464
     seconds:
       description: About how long it takes, null where the shape or O(prefill_tps) is not known.
       type: float
       returned: always
-      sample: 203.7
+      sample: 205.0
     sequences:
       description: Sequences of the boundary.
       type: int
@@ -116,7 +116,7 @@ cost:
       description: The cost in words, and what is not known and why.
       type: str
       returned: always
-      sample: "quick: about 204 s; 728,700 prompt tokens go through the caches, 3,336 are generated"
+      sample: "quick: about 205 s; 728,700 prompt tokens go through the caches, 3,464 are generated"
 msg:
   description: Why the module failed.
   returned: on failure

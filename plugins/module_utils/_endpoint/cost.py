@@ -19,6 +19,12 @@ LEAST_GENERATED = 128
 MOST_STREAMS = 8
 # What a later turn of the full form adds to a prompt at most, whatever the ratio.
 LATER_TOKENS = 1_000
+# They generate for about so long, unless the answer of a run takes longer.
+_STREAM_SECONDS = 2.0
+_MOST_STREAMED = 8_192
+# The short prompt after a boundary, and its answer at most.
+AFTER_CHARS = 2_000
+AFTER_GENERATED = 128
 # A single stream decoded 90 to 124 tokens/s on the endpoints that published a figure.
 _DECODE_TPS = 100.0
 
@@ -39,6 +45,16 @@ def boundary_generate_tokens(
     return max(LEAST_GENERATED, -(-least // 100) * 100)
 
 
+def streamed_tokens(generate_tokens: int, decode_tps: float | None) -> int:
+    """What each of several streams at once generates: a fast endpoint more, so that there is a time to be measured."""
+    return max(generate_tokens, min(int(_STREAM_SECONDS * (decode_tps or 0.0)), _MOST_STREAMED))
+
+
+def tokens_a_second(generate_tokens: int) -> float:
+    """The rate of a stream from which on several at once generate more than ``generate_tokens`` each."""
+    return generate_tokens / _STREAM_SECONDS
+
+
 def probe_cost(
     probes: str,
     sequences: int,
@@ -55,9 +71,9 @@ def probe_cost(
 
     ``prompt_tokens`` is also what passes through the endpoint's prefix cache. ``seconds`` is None where no prefill
     rate is known; it takes the rate at ``prompt_tokens`` for every prompt, so that longer windows take rather more.
-    Calibration is refused before any prefill and costs nothing, and the short prompt after the boundary next to
-    nothing. What ``full`` adds goes on from prompts that the prefix cache still knows; it is counted as if none did, so
-    that it is the most that it can cost. Rates whose prompts do not fit the window are not asked.
+    Calibration is refused before any prefill and costs nothing; the short prompt after the boundary is less than what
+    the long ones leave free. What ``full`` adds goes on from prompts that the prefix cache still knows; it is counted
+    as if none did, so that it is the most that it can cost. Rates whose prompts do not fit the window are not asked.
     """
     if probes == "none":
         return {"prompt_tokens": 0, "generated_tokens": 0, "seconds": 0.0}
@@ -66,14 +82,16 @@ def probe_cost(
     fits = prompt_tokens + generate_tokens + (LATER_TOKENS if full else 0) <= max_model_len
     rates = runs + 1 if fits else 0
     prompts = sequences * max(0, max_model_len - each) + rates * prompt_tokens
-    generated = sequences * each + rates * generate_tokens
-    alone = each + rates * generate_tokens
+    generated = sequences * each + AFTER_GENERATED + rates * generate_tokens
+    alone = each + AFTER_GENERATED + rates * generate_tokens
     if full:
         streams = min(sequences, MOST_STREAMS)
-        later = 1 + (streams if streams > 1 else 0) if fits else 0
-        prompts += max_model_len + later * prompt_tokens
-        generated += 1 + later * generate_tokens
-        alone += later * generate_tokens
+        together = streams if streams > 1 and fits else 0
+        streamed = together * streamed_tokens(generate_tokens, decode_tps)
+        second = 1 if fits else 0
+        prompts += max_model_len + (second + together) * prompt_tokens
+        generated += 1 + second * generate_tokens + streamed
+        alone += second * generate_tokens + streamed
     seconds = None
     if prefill_tps is not None and prefill_tps > 0:
         # Only the last boundary sequence decodes alone; the others decode while the next ones are prefilled.

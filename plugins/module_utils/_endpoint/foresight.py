@@ -17,6 +17,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost im
     SPECULATIVE_TOKENS,
     cost_words,
     probe_cost,
+    tokens_a_second,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import Inconclusive, read_facts
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import Settings
@@ -69,6 +70,9 @@ def foresee(settings: Settings, probes: str, prefill_tps: float | None, decode_t
         runs = settings.runs or RATE_RUNS
         cost = probe_cost(probes, sequences, window, tokens, runs, prefill_tps, generate, decode_tps, chunk, depth)
         notes.insert(0, cost_words(cost))
+        if probes == "full" and sequences > 1 and decode_tps is None:
+            fast = tokens_a_second(generate)
+            notes.append(f"more are generated where a stream decodes faster than {fast:,.0f} tokens/s")
         if prefill_tps is None:
             notes.append("no prefill rate of this service is known that would tell the time")
     shape = {"sequences": sequences, "max_model_len": window}

@@ -57,7 +57,7 @@ def test_the_cost_is_told_in_check_mode_as_out_of_it(check_mode: bool) -> None:
     # Three of 6,000 less 128, the edge, and runs, second turn and three streams of 4,000.
     assert cost["prompt_tokens"] == 3 * 5_872 + 6_000 + (3 + 4) * 4_000
     assert (cost["sequences"], cost["max_model_len"]) == (3, 6_000)
-    assert cost["says"].startswith("full: about 89 s; 51,616 prompt tokens")
+    assert cost["says"].startswith("full: about 90 s; 51,616 prompt tokens")
 
 
 def test_a_bad_option_fails_in_check_mode_too() -> None:

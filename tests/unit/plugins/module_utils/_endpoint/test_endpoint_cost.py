@@ -35,22 +35,25 @@ def test_what_each_sequence_generates(sequences: int, window: int, chunk: int, d
 
 def test_cost() -> None:
     assert probe_cost("none", 3, 200_000) == {"prompt_tokens": 0, "generated_tokens": 0, "seconds": 0.0}
-    assert probe_cost("quick", 3, 200_000) == {"prompt_tokens": 728_700, "generated_tokens": 3_336, "seconds": None}
-    assert probe_cost("quick", 3, 200_000, prefill_tps=3996.0)["seconds"] == 203.7
+    assert probe_cost("quick", 3, 200_000) == {"prompt_tokens": 728_700, "generated_tokens": 3_464, "seconds": None}
+    assert probe_cost("quick", 3, 200_000, prefill_tps=3996.0)["seconds"] == 205.0
     assert probe_cost("quick", 3, 200_000, prompt_tokens=10_000, runs=4)["prompt_tokens"] == 648_200
     # The edge, the second turn, and three streams, as if no cache knew any of it.
-    assert probe_cost("full", 3, 200_000) == {"prompt_tokens": 1_102_700, "generated_tokens": 5_385, "seconds": None}
+    assert probe_cost("full", 3, 200_000) == {"prompt_tokens": 1_102_700, "generated_tokens": 5_513, "seconds": None}
     assert probe_cost("full", 1, 200_000)["prompt_tokens"] == 573_872
+    # Three streams of 2,400 tokens/s generate for two seconds, not only 512 tokens each.
+    fast = probe_cost("full", 3, 200_000, decode_tps=2_400.0)["generated_tokens"]
+    assert fast == 3 * 600 + 128 + 4 * 512 + 1 + 3 * 4_800
 
 
 def test_cost_of_what_is_stated() -> None:
     cost = probe_cost("quick", 3, 200_000, prefill_tps=79_917.0, generate_tokens=3_072, decode_tps=2_400.0)
-    assert cost == {"prompt_tokens": 728_700, "generated_tokens": 11_016, "seconds": 13.2}
-    assert cost_words(cost) == "about 13 s; 728,700 prompt tokens go through the caches, 11,016 are generated"
+    assert cost == {"prompt_tokens": 728_700, "generated_tokens": 11_144, "seconds": 13.3}
+    assert cost_words(cost) == "about 13 s; 728,700 prompt tokens go through the caches, 11,144 are generated"
     # No drafts: a step yields one token, and a third of them keeps the sequences together.
-    assert probe_cost("quick", 3, 200_000, speculative_tokens=0)["generated_tokens"] == 600 + 1_536
+    assert probe_cost("quick", 3, 200_000, speculative_tokens=0)["generated_tokens"] == 600 + 128 + 1_536
     # Rates that do not fit the window are not asked.
-    assert probe_cost("quick", 3, 40_000) == {"prompt_tokens": 119_400, "generated_tokens": 600, "seconds": None}
+    assert probe_cost("quick", 3, 40_000) == {"prompt_tokens": 119_400, "generated_tokens": 728, "seconds": None}
 
 
 def foreseen(small: Small, probes: str = "quick", **options: t.Any) -> tuple[dict[str, t.Any], list[str]]:
@@ -65,9 +68,9 @@ def foreseen(small: Small, probes: str = "quick", **options: t.Any) -> tuple[dic
 def test_an_endpoint_that_nobody_planned_tells_its_shape_and_nothing_is_completed() -> None:
     cost, asked = foreseen(Small(window=100_000, sequences=4), prefill_tps=5_000.0)
     assert (cost["sequences"], cost["max_model_len"]) == (4, 100_000)
-    # 4 x (100,000 - 500) and 3 x 43,500; 5 x 500 and 3 x 512.
-    assert (cost["prompt_tokens"], cost["generated_tokens"]) == (528_500, 3_536)
-    assert cost["says"].startswith("quick: about 126 s; 528,500 prompt tokens go through the caches")
+    # 4 x (100,000 - 500) and 3 x 43,500; 4 x 500, 128 and 3 x 512.
+    assert (cost["prompt_tokens"], cost["generated_tokens"]) == (528_500, 3_664)
+    assert cost["says"].startswith("quick: about 127 s; 528,500 prompt tokens go through the caches")
     assert not [path for path in asked if "completions" in path or "tokenize" in path]
 
 
@@ -75,6 +78,8 @@ def test_a_stated_shape_goes_before_the_endpoints_own() -> None:
     cost, _asked = foreseen(Small(window=100_000, sequences=4), sequences="2", max_model_len="90000")
     assert (cost["sequences"], cost["max_model_len"], cost["seconds"]) == (2, 90_000, None)
     assert cost["says"].endswith("no prefill rate of this service is known that would tell the time")
+    cost, _asked = foreseen(Small(window=100_000, sequences=4), "full", prefill_tps=5_000.0)
+    assert cost["says"].endswith("; more are generated where a stream decodes faster than 256 tokens/s")
     cost, _asked = foreseen(Small(window=100_000, sequences=4), sequences="5")
     assert "max_num_seqs is 5 where the endpoint serves 4: the boundary will not be asked" in cost["says"]
 
@@ -97,7 +102,7 @@ def test_an_endpoint_that_loads_leaves_the_stated_shape() -> None:
         settings = read({"endpoint": server.url, "model": None, "timeout": 1, "sequences": 3}, None)
         cost = foresee(settings._replace(max_model_len=200_000), "quick", 3_996.0, None)
     assert cost["says"] == (
-        "quick: about 204 s; 728,700 prompt tokens go through the caches, 3,336 are generated; the endpoint is not "
+        "quick: about 205 s; 728,700 prompt tokens go through the caches, 3,464 are generated; the endpoint is not "
         "ready after 1 s: Loading model"
     )
 
