@@ -14,15 +14,19 @@ description:
   - Prefill is the prompt's tokens over the time to the first token, decode the further tokens over the time from the
     first to the last. Tokens are those of the reply's usage, never its chunks, and reasoning counts as text.
   - The server's own timings are returned where the wall clock bears them out (within 5 percent, or half a second for
-    what sending, parsing and tokenizing a prompt add, a fifth of one between first and last token, and never as much as
-    the claimed time itself), the wall clock's figure where there are no timings, and null where the two contradict each
-    other. The wall clock alone tells nothing where tokens came in bursts, or after the engine had ended.
+    what sending, parsing and tokenizing a prompt add, a fifth of one between first and last token, both less from two
+    seconds on, and never as much as the claimed time itself), the wall clock's figure where there are no timings, and
+    null where the two contradict each other. The wall clock alone tells nothing where tokens came in bursts, or after
+    the engine had ended.
   - O(form=full) then asks the second turn of the last prompt, whose head the prefix cache knows, and after it as many
     later turns at once as the endpoint runs sequences, at most 8, for the decode rate of each of them. Only the stretch
     counts in which all of them decode.
   - The verdict is V(passed) where every run was measured, cold (no cached token), with at least 128 tokens decoded and
     no other traffic, in the full form its further parts too, and no rate is suspect. It is V(inconclusive) otherwise. A
     rate is never a reason for V(failed).
+  - Other traffic is what C(/stats) shows, and what C(/metrics) counts beside the probe's own tokens. A reply that
+    counts other tokens than were sent or asked for is no measurement, nor are two runs whose median is the rate of
+    neither.
   - A verdict of V(inconclusive) does not fail the module. A wrong key, nothing listening, or a bad option does.
   - It changes nothing on disk, and it costs the endpoint's users real time.
 extends_documentation_fragment:

@@ -18,6 +18,11 @@ AGREE_SECONDS = 0.5
 # pass, which then shows no more than that the order is right.
 _AGREE_DECODE_SECONDS = 0.2
 _SHORT_SECONDS = 1.0
+# Of a longer time the wall clock sees enough to be held to more: what parsing and tokenizing take, and a tenth of a
+# second for all else.
+_LONG_SECONDS = 2.0
+_AGREE_LONG_SECONDS = 0.1
+_AGREE_SECONDS_A_TOKEN = 4e-6
 # What stands around a span is shorter than it: else the clock would bear out a time that is half of the true one. The
 # clock may see the first token late, and so too little of what comes after it.
 AGREE_TIMES = 0.9
@@ -37,6 +42,15 @@ def spread(values: t.Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     middle = median(known)
     return round((max(known) - min(known)) / middle, 4) if len(known) > 1 and middle else None
+
+
+def apart(values: t.Iterable[float | None]) -> float | None:
+    """How far the two values lie apart whose mean the median is, as a part of it; None where it is one of them."""
+    known = sorted(value for value in values if value is not None)
+    middle = median(known)
+    if not known or len(known) % 2 or not middle:
+        return None
+    return (known[len(known) // 2] - known[len(known) // 2 - 1]) / middle
 
 
 def most_at_once(intervals: t.Iterable[tuple[float, float]]) -> tuple[int, tuple[float, float] | None]:
@@ -72,7 +86,15 @@ def agree(wall: float, server: float, seconds: float = AGREE_SECONDS, times: flo
     return server - wall <= AGREE_PART * wall
 
 
+def agree_on_prefill(wall: float, server: float, tokens: int) -> bool:
+    """The same for the span until the first token of an answer to ``tokens`` of prompt."""
+    long = min(AGREE_SECONDS, _AGREE_LONG_SECONDS + _AGREE_SECONDS_A_TOKEN * tokens)
+    return agree(wall, server, AGREE_SECONDS if wall < _LONG_SECONDS else long)
+
+
 def agree_on_decode(wall: float, server: float) -> bool:
     """The same for the span from the first token to the last."""
     seconds = AGREE_SECONDS if wall < _SHORT_SECONDS else _AGREE_DECODE_SECONDS
+    if wall >= _LONG_SECONDS:
+        seconds = _AGREE_LONG_SECONDS
     return agree(wall, server, seconds, _AGREE_DECODE_TIMES)

@@ -26,6 +26,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost im
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.counters import (
     Counters,
     growth,
+    others_counted,
     read_counters,
     total,
 )
@@ -85,6 +86,7 @@ def _run(settings: Settings, facts: Facts, runs_wanted: int, sizes: Sizes) -> di
     talks: list[Talk] = []
     counts: list[Counters] = []
     bounds = Bounds(settings.most_prefill_tps, settings.most_decode_tps, facts.speculative_tokens)
+    alone = True
     # The first one pays for compiling and is not scored.
     for index in range(runs_wanted + 1):
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
@@ -98,17 +100,21 @@ def _run(settings: Settings, facts: Facts, runs_wanted: int, sizes: Sizes) -> di
                 refuse_key(said.status)
             if not index:
                 raise Inconclusive(f"warm-up: {said.failure.says}", said.failure.kind)
-        if index:
-            counts.append(growth(before, read_counters(settings.client)))
+        counted = growth(before, read_counters(settings.client), alone)
+        if not index:
+            # A count of more than the warm-up's own tokens would take every run for others' as well.
+            alone = not others_counted(counted, said.heard.prompt_tokens, said.heard.generated_tokens)
+        else:
+            counts.append(counted)
             others = summarize(watch.samples).in_flight
             clock = read_clock(watch.samples, said.heard.first_at, said.heard.last_at)
-            runs.append(score(said, sizes.tokens, others, counts[-1], bounds, clock))
+            runs.append(score(said, sizes.tokens, others, counts[-1], bounds, clock, sizes.generate))
         if said.failure is not None:
             break
     turn = streams = None
     if settings.full and said.failure is None:
-        turn = second_turn(settings, facts, sizes, talks[-1])
-        streams = concurrent_decode(settings, facts, sizes, talks, median(run["decode_tps"] for run in runs))
+        turn = second_turn(settings, facts, sizes, talks[-1], alone)
+        streams = concurrent_decode(settings, facts, sizes, talks, median(run["decode_tps"] for run in runs), alone)
     # Where others were served meanwhile, their drafts are among a run's.
     own = [counted for counted, run in zip(counts, runs) if run["draft_acceptance"] is not None]
     return conclude(runs, runs_wanted, total(own), turn, streams)

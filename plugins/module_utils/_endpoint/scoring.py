@@ -11,16 +11,22 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.asking import Said
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import LEAST_GENERATED
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.counters import UNCOUNTED, Counters
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.counters import (
+    UNCOUNTED,
+    Counters,
+    others_counted,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import (
-    agree,
     agree_on_decode,
+    agree_on_prefill,
+    apart,
     median,
     spread,
     stalled,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.replies import Heard
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import CLOCK, Clock
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.whole import spoilt
 
 # Fewer uncached tokens than this measure the fixed cost of a request, not a rate.
 LEAST_PREFILLED = 512
@@ -28,12 +34,14 @@ LEAST_PREFILLED = 512
 LEAST_PIECES = 8
 # Until the first token, the wall clock also sees a prompt being sent, parsed and tokenized: by itself it tells the rate
 # to 5 % only where this is less than 5 % of it.
-_AROUND_SECONDS = 0.02
+_AROUND_SECONDS = 0.05
 _AROUND_SECONDS_A_TOKEN = 4e-6
 _PART = 0.05
 # Between the first token and the last, it sees a few hundredths of a second of the network and of a busy host.
 LEAST_WALL_SECONDS = 1.0
-_WHOLE = 0.95
+# Of two runs further apart than this, the median is no rate that either had. What is decoded has its own luck with the
+# drafts, so that decode may differ by more.
+_MOST_APART = {"prefill": 0.10, "decode": 0.20}
 # Nothing that makes prefill faster (a larger slab, another release) has made it half faster again at once; a prompt
 # that a cache knew comes back more than ten times as fast. Decode at the same depth is no other.
 _SUSPECT = 1.5
@@ -78,7 +86,7 @@ def prefill_rate(heard: Heard, started: float, clock: Clock = CLOCK) -> Rate:
     counted = timings.prompt_tokens
     if counted is not None and abs(counted - tokens) > 0.02 * tokens:
         return Rate(None, None, f"timings count {counted:,} prompt tokens and usage counts {tokens:,}")
-    if not agree(wall, timings.prompt_seconds):
+    if not agree_on_prefill(wall, timings.prompt_seconds, tokens):
         return Rate(
             None, None, f"timings put the prefill at {timings.prompt_seconds:.2f} s, the wall clock at {wall:.2f} s"
         )
@@ -165,13 +173,15 @@ def score(
     counted: Counters = UNCOUNTED,
     bounds: Bounds = UNBOUNDED,
     clock: Clock = CLOCK,
+    generate: int | None = None,
 ) -> dict[str, t.Any]:
     """One run as the module returns it; ``says`` is null where all of it was measured. Pure.
 
-    ``counted`` is what the engine counted from just before the run to its end.
+    ``counted`` is what the engine counted from just before the run to its end, ``generate`` what was to be generated.
     """
     heard = said.heard
-    whole = spoilt(said, asked_tokens, in_flight)
+    whole = spoilt(said, asked_tokens, in_flight, generate=generate)
+    whole = whole or others_counted(counted, heard.prompt_tokens, heard.generated_tokens)
     prefill = Rate(None, None, whole) if whole else prefill_rate(heard, said.started, clock)
     decode = Rate(None, None, whole) if whole else decode_rate(heard, counted.steps, bounds.depth, clock)
     notes = list(dict.fromkeys(rate.says for rate in (prefill, decode) if rate.says))
@@ -211,18 +221,6 @@ def _apparent(heard: Heard, started: float) -> float | None:
     return tokens / (first - started)
 
 
-def spoilt(said: Said, asked_tokens: int, in_flight: int | None, streams: int = 1) -> str | None:
-    """Why nothing of a reply counts: it failed, others were served, or its prompt was cut; None where it counts."""
-    tokens = said.heard.prompt_tokens
-    if said.failure is not None:
-        return said.failure.says
-    if in_flight is not None and in_flight > streams:
-        return f"other traffic: {in_flight:,} requests in flight where the probe sent {streams:,}"
-    if tokens is not None and tokens < _WHOLE * asked_tokens:
-        return f"about {asked_tokens:,} prompt tokens were sent and {tokens:,} were read: the prompt was cut"
-    return None
-
-
 def first_token_seconds(said: Said) -> float | None:
     """Seconds from the start of a request to its first token."""
     first = said.heard.first_at
@@ -248,6 +246,12 @@ def conclude(
     tokens = _count(median(r["prompt_tokens"] for r in runs))
     generated = _count(median(r["generated_tokens"] for r in runs))
     spreads = [spread(run[rate] for run in runs) for rate in ("prefill_tps", "decode_tps")]
+    for name, most in _MOST_APART.items():
+        gap = apart(run[f"{name}_tps"] for run in runs)
+        if gap is not None and gap > most:
+            notes.append(
+                f"the runs lie {100 * gap:.0f} % apart in {name}, so that the median is the rate of none of them"
+            )
     acceptance = counted.acceptance
     drafts = "" if acceptance is None else f" at {accepted(acceptance)}"
     parts = [

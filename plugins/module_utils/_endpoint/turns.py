@@ -19,11 +19,13 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost im
     LATER_TOKENS,
     LEAST_GENERATED,
     MOST_STREAMS,
+    streamed_tokens,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.counters import (
     UNCOUNTED,
     Counters,
     growth,
+    others_counted,
     read_counters,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import (
@@ -41,7 +43,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.scoring
     decode_rate,
     first_token_seconds,
     rounded,
-    spoilt,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch import (
     CLOCK,
@@ -50,11 +51,10 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.watch i
     read_clock,
     summarize,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.whole import spoilt
 
-# They generate for about so long, unless the answer of a run takes longer; half of it is the least that tells a rate.
-_SECONDS = 2.0
+# Less than this together tells no rate.
 _LEAST_SECONDS = 1.0
-_MOST_GENERATED = 8_192
 # The stretch in common is timed by the wall clock alone, so that more than this part between two accounts of it is a
 # host too busy to tell: the server's against the wall clock's, and its first half against its second.
 _PART = 0.03
@@ -75,8 +75,11 @@ class Sizes(t.NamedTuple):
     generate: int
 
 
-def second_turn(settings: Settings, facts: Facts, sizes: Sizes, talk: Talk) -> dict[str, t.Any]:
-    """Ask the second turn of ``talk``: what of it came from the cache, and how soon it was answered."""
+def second_turn(settings: Settings, facts: Facts, sizes: Sizes, talk: Talk, alone: bool = True) -> dict[str, t.Any]:
+    """Ask the second turn of ``talk``: what of it came from the cache, and how soon it was answered.
+
+    ``alone`` is whether the engine's count of tokens shows nothing but the probe's own where nobody else is served.
+    """
     try:
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
     except Inconclusive as reason:
@@ -84,10 +87,10 @@ def second_turn(settings: Settings, facts: Facts, sizes: Sizes, talk: Talk) -> d
     before = read_counters(settings.client)
     with Watch(settings.client) as watch:
         said = _ask(settings, facts, sizes, talk)
-    counted = growth(before, read_counters(settings.client))
+    counted = growth(before, read_counters(settings.client), alone)
     clock = read_clock(watch.samples, said.heard.first_at, said.heard.last_at)
     in_flight = summarize(watch.samples).in_flight
-    return judge_turn(said, sizes.tokens, in_flight, counted, facts.speculative_tokens, clock)
+    return judge_turn(said, sizes.tokens, in_flight, counted, facts.speculative_tokens, clock, generate=sizes.generate)
 
 
 def judge_turn(
@@ -98,6 +101,7 @@ def judge_turn(
     depth: int | None = None,
     clock: Clock = CLOCK,
     whole: str | None = None,
+    generate: int | None = None,
 ) -> dict[str, t.Any]:
     """``{measured, prompt_tokens, cached_tokens, effective, ttft_seconds, decode_tps, draft_acceptance, says}``. Pure.
 
@@ -106,7 +110,8 @@ def judge_turn(
     """
     heard = Heard() if said is None else said.heard
     if said is not None:
-        whole = spoilt(said, tokens, in_flight)
+        whole = spoilt(said, tokens, in_flight, generate=generate, more=LATER_TOKENS)
+        whole = whole or others_counted(counted, heard.prompt_tokens, heard.generated_tokens)
     decode = None if whole else decode_rate(heard, counted.steps, depth, clock)
     acceptance = None if whole else counted.acceptance
     cached, first = heard.cached_tokens, None if said is None else first_token_seconds(said)
@@ -135,11 +140,17 @@ def judge_turn(
 
 
 def concurrent_decode(
-    settings: Settings, facts: Facts, sizes: Sizes, talks: t.Sequence[Talk], decode_tps: float | None
+    settings: Settings,
+    facts: Facts,
+    sizes: Sizes,
+    talks: t.Sequence[Talk],
+    decode_tps: float | None,
+    alone: bool = True,
 ) -> dict[str, t.Any] | None:
     """Ask as many later turns at once as the endpoint runs sequences; None where it runs one at a time.
 
-    ``decode_tps`` is the rate of one stream: a fast endpoint generates more, so that there is a time to be measured.
+    ``decode_tps`` is the rate of one stream: a fast endpoint generates more, so that there is a time to be measured;
+    ``alone`` as of the second turn.
     """
     streams = min(facts.max_num_seqs or 0, MOST_STREAMS)
     if streams == 1:
@@ -150,7 +161,7 @@ def concurrent_decode(
         wait_for_idle(settings.client, settings.require_idle, settings.timeout)
     except Inconclusive as reason:
         return _unmeasured(streams, reason.says)
-    longer = max(sizes.generate, min(int(_SECONDS * (decode_tps or 0.0)), _MOST_GENERATED))
+    longer = streamed_tokens(sizes.generate, decode_tps)
     room = longer if facts.max_model_len is None else facts.max_model_len - sizes.tokens - LATER_TOKENS
     sizes = sizes._replace(generate=min(longer, room))
     said: list[Said | None] = [None] * streams
@@ -166,9 +177,10 @@ def concurrent_decode(
         for thread in threads:
             thread.join()
     answered = [one_said for one_said in said if one_said is not None]
-    counted = growth(before, read_counters(settings.client))
+    counted = growth(before, read_counters(settings.client), alone)
     in_flight = summarize(watch.samples).in_flight
-    return judge_streams(answered, streams, sizes.tokens, in_flight, counted, facts.speculative_tokens)
+    depth = facts.speculative_tokens
+    return judge_streams(answered, streams, sizes.tokens, in_flight, counted, depth, sizes.generate)
 
 
 def judge_streams(
@@ -178,12 +190,15 @@ def judge_streams(
     in_flight: int | None,
     counted: Counters = UNCOUNTED,
     depth: int | None = None,
+    generate: int | None = None,
 ) -> dict[str, t.Any]:
     """``{measured, streams, decode_tps, least_tps, most_tps, tokens, draft_acceptance, says}``. Pure.
 
     Only the stretch counts in which all of them decode: from the last one's first token to the first one's end.
     """
-    whole = next((why for why in (spoilt(one, tokens, in_flight, streams) for one in said) if why), None)
+    whole = next(
+        (why for why in (spoilt(one, tokens, in_flight, streams, generate, LATER_TOKENS) for one in said) if why), None
+    )
     if whole is None and len(said) < streams:
         whole = f"{streams - len(said):,} of {streams:,} requests could not be made"
     if whole is not None:
@@ -191,6 +206,7 @@ def judge_streams(
     acceptance = counted.acceptance
     whole = next((why for why in map(_contradicts, said) if why), None)
     made = sum(one.heard.generated_tokens or 0 for one in said)
+    whole = whole or others_counted(counted, sum(one.heard.prompt_tokens or 0 for one in said), made)
     whole = whole or beyond_steps(made, counted.steps, depth, streams)
     if whole is not None:
         return _unmeasured(streams, whole, acceptance)

@@ -51,6 +51,8 @@ class Small:
         self.stats: dict[str, t.Any] = {}
         # Since its start: half of all drafts were accepted in an answer, and far fewer before.
         self.counters = {"draft_tokens": 1_000_000, "draft_accepted": 100_000, "engine_steps_decode": 500_000}
+        # Of all prompts and answers since its start.
+        self.totals = {"prompt_tokens": 5_000_000, "generation_tokens": 300_000}
         self.refuses = True
         # Each may be replaced: what a prompt counts, what the answer says, what usage and timings say.
         self.count: t.Callable[[str], int] = count
@@ -96,10 +98,12 @@ class Small:
         return guarded
 
     def _stats(self, call: Call) -> None:
-        call.reply({"running": self.in_flight + self.others, "waiting": 0, "draft_accept": 0.5, **self.stats})
+        said = {"running": self.in_flight + self.others, "waiting": 0, "draft_accept": 0.5}
+        call.reply({**said, "requests": [{"state": "decode"}] * self.in_flight, **self.stats})
 
     def _metrics(self, call: Call) -> None:
         rows = "".join(f'radiance:{name}_total{{engine="0"}} {value}\n' for name, value in self.counters.items())
+        rows += "".join(f'vllm:{name}_total{{engine="0"}} {value}\n' for name, value in self.totals.items())
         call.reply(rows.encode())
 
     def _info(self, call: Call) -> None:
@@ -170,6 +174,8 @@ class Small:
                 ("engine_steps_decode", made // 2),
             ):
                 self.counters[name] += count
+            self.totals["prompt_tokens"] += tokens
+            self.totals["generation_tokens"] += made
         call.event({"choices": [{"text": "", "finish_reason": "length"}]})
         call.event({"choices": [], "usage": usage, "timings": self.timings(tokens, made, prefill, decode)})
         call.event("[DONE]")

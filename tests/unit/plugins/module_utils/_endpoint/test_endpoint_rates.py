@@ -21,7 +21,7 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpo
 def test_rates_by_the_wall_clock() -> None:
     def slow() -> Small:
         small = Small()
-        small.prefill_tps, small.decode_tps = 3000.0, 120.0
+        small.prefill_tps, small.decode_tps = 1600.0, 120.0
         return small
 
     small, found = measured(slow, runs=1, prompt_tokens=2000, generate_tokens=130)

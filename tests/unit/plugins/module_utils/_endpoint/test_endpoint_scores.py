@@ -57,6 +57,53 @@ def test_traffic_spoils_both_rates() -> None:
     assert run["says"] == "other traffic: 2 requests in flight where the probe sent 1"
 
 
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (
+            {"tokens": 60_000},
+            "the reply counts 60,000: either it or the chars_per_token that they were sized by is wrong",
+        ),
+        ({"made": 560}, "400 tokens were to be generated and the reply counts 560, which cannot be"),
+        ({"made": 280}, "400 tokens were to be generated and the reply counts 280, which cannot be"),
+    ],
+)
+def test_a_reply_that_counts_what_cannot_be_gives_no_rate(reply: dict[str, t.Any], says: str) -> None:
+    one = said(**reply)
+    one.heard.finish = "length"
+    run = score(one, 40_000, 1, generate=400)
+    assert (run["prefill_tps"], run["decode_tps"]) == (None, None)
+    assert says in run["says"]
+
+
+def test_an_answer_that_ended_by_itself_may_be_shorter() -> None:
+    one = said(made=280)
+    one.heard.finish = "stop"
+    assert score(one, 40_000, 1, generate=400)["decode_tps"] == 69.75
+
+
+def test_traffic_that_no_sample_saw_is_in_the_engines_count() -> None:
+    others = Counters(prompted=40_900, generated=465)
+    run = score(said(), 40_000, 1, others)
+    assert (run["prefill_tps"], run["decode_tps"]) == (None, None)
+    assert "other traffic: the engine counted 40,900 prompt tokens" in run["says"]
+    assert judge_turn(said(), 40_000, 1, others)["measured"] is False
+    both = judge_streams([said(), said()], 2, 40_000, 2, Counters(prompted=81_900))
+    assert "other traffic: the engine counted 81,900 prompt tokens, and the replies to the probe 80,000" in both["says"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [((110.0, 111.0), "passed"), ((110.0, 111.2), "inconclusive"), ((110.0, 120.0), "inconclusive")],
+)
+def test_two_runs_that_lie_apart_have_no_median(ends: tuple[float, float], verdict: str) -> None:
+    rates = conclude_rates([score(said(first=end, last=end + 4.0), 40_000, 1) for end in ends], 2)
+    assert rates["verdict"] == verdict
+    assert ("apart in prefill, so that the median is the rate of none of them" in rates["says"]) is (
+        verdict == "inconclusive"
+    )
+
+
 def test_medians_and_a_warm_run() -> None:
     runs = [score(said(first=last - 4.0, last=last), 40_000, 1) for last in (114.0, 112.0, 124.0)]
     rates = conclude_rates(runs, 3)
@@ -95,7 +142,7 @@ def test_a_rate_beyond_all_arms_is_suspect_and_no_pass() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "seconds", "rate"),
-    [(40_000, 3.7, 10_810.81), (40_000, 3.5, None), (4_000, 0.8, 5_000.0), (4_000, 0.7, None)],
+    [(40_000, 4.3, 9_302.33), (40_000, 4.1, None), (4_000, 1.4, 2_857.14), (4_000, 1.3, None)],
 )
 def test_the_wall_clock_alone_takes_a_time_beside_which_parsing_is_nothing(
     tokens: int, seconds: float, rate: float | None

@@ -15,6 +15,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.bodies 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.measure import (
     agree,
     agree_on_decode,
+    agree_on_prefill,
+    apart,
     median,
     most_at_once,
     spread,
@@ -164,12 +166,39 @@ def test_two_accounts_of_one_time(wall: float, server: float, agrees: bool) -> N
         (0.5, 0.34, True),
         (0.5, 0.33, False),
         (1.3, 0.9, False),
+        (1.9, 1.7, True),
+        # From two seconds on, a lie of a tenth is one.
+        (2.2, 2.0, False),
+        (2.1, 2.0, True),
     ],
 )
 def test_between_the_first_token_and_the_last_there_is_little_to_differ(
     wall: float, server: float, agrees: bool
 ) -> None:
     assert agree_on_decode(wall, server) is agrees
+
+
+@pytest.mark.parametrize(
+    ("wall", "server", "tokens", "agrees"),
+    [
+        (1.5, 1.1, 4_000, True),
+        (2.6, 2.0, 4_000, False),
+        (2.6, 2.49, 4_000, True),
+        (2.6, 2.35, 43_500, True),
+        (10.9, 10.4, 43_500, True),
+        (10.9, 10.3, 43_500, False),
+    ],
+)
+def test_the_longer_a_prefill_the_closer_both_clocks(wall: float, server: float, tokens: int, agrees: bool) -> None:
+    assert agree_on_prefill(wall, server, tokens) is agrees
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([], None), ([3.0], None), ([3.0, None, 4.0, 5.0], None), ([3.0, 5.0], 0.5), ([1.0, 3.0, 5.0, 99.0], 0.5)],
+)
+def test_how_far_apart_a_median_was_found(values: list[float | None], expected: float | None) -> None:
+    assert apart(values) == expected
 
 
 @pytest.mark.parametrize(
