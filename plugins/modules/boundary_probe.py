@@ -13,7 +13,8 @@ description:
     Three markers, each one unique word, stand first in each prompt, in its middle and at its end, and the answer must
     return them all.
   - Every sequence keeps generating until the last one has its first token, so that all hold the KV pool together.
-    That they did is shown by the times of their tokens, with C(/stats) as the second witness.
+    That they did is shown by the times of their tokens, with C(/stats) as the second witness. Times alone prove
+    nothing, since what is between may hold tokens back.
   - A short prompt with markers of its own must be answered right after the long ones.
   - Where the driver shows what the cards hold, VRAM and GTT are read before, during and after. GTT that grows by more
     than 256 MiB is memory that did not fit the card.
@@ -126,7 +127,7 @@ boundary:
         - V(failed) by V(foreign_marker), V(gone), V(spill), V(engine_error), V(refused_inside), V(preempted),
           V(pool_too_small), V(truncated), V(marker_lost), V(wrong_after) or V(accepted_at_window).
         - V(inconclusive) by V(other_traffic), V(queue_full), V(loading), V(late), V(cut), V(cancelled), V(oversize),
-          V(unsized), V(no_answer), V(overlap_short), V(witness_differs), V(not_served) or V(no_ratio).
+          V(unsized), V(no_answer), V(overlap_short), V(no_witness), V(witness_differs), V(not_served) or V(no_ratio).
       type: str
       returned: always
       sample: marker_lost

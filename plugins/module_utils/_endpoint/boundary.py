@@ -97,7 +97,7 @@ def size_boundary(sequences: int, window: int, generate: int, chars_per_token: f
     """The prompt that fills the window but for the answer and a small reserve for what the ratio may be off."""
     room = window - generate
     prompt_tokens = max(1, int(room * (1 - RESERVES[method])) - 8)
-    return Plan(sequences, window, generate, prompt_tokens, int(prompt_tokens * chars_per_token))
+    return Plan(sequences, window, generate, prompt_tokens, int(prompt_tokens * chars_per_token), method is not None)
 
 
 def probe(settings: Settings) -> dict[str, t.Any]:

@@ -41,13 +41,17 @@ _CAUSES = {"busy": "queue_full", "engine": "engine_error", "refused": "refused_i
 
 
 class Plan(t.NamedTuple):
-    """One boundary: ``chars`` of prompt that are about ``prompt_tokens``, then ``generate_tokens`` of answer."""
+    """One boundary: ``chars`` of prompt that are about ``prompt_tokens``, then ``generate_tokens`` of answer.
+
+    ``calibrated`` is whether the ratio behind it was measured here; a stated one may be that of another text.
+    """
 
     sequences: int
     window: int
     generate_tokens: int
     prompt_tokens: int
     chars: int
+    calibrated: bool = True
 
 
 class Look(t.NamedTuple):
@@ -91,9 +95,14 @@ def judge_reply(said: Said, own: Words, others: t.Collection[str], plan: Plan) -
         inside = f"refused inside a window of {plan.window:,} tokens: " if refusal is not None else ""
         return Look(cause_of(said.failure), "error", found, inside + said.failure.says)
     if read is not None and read < WHOLE * plan.prompt_tokens:
-        return Look(
-            "truncated", "truncated", found, f"about {plan.prompt_tokens:,} tokens were sent and {read:,} were read"
-        )
+        short = f"about {plan.prompt_tokens:,} tokens were sent and {read:,} were read"
+        if len(found) == len(own) and not plan.calibrated:
+            says = f"{short}, with its head, its middle and its end: the chars_per_token that was stated is not its own"
+            return Look("unsized", "found", found, says)
+        return Look("truncated", "truncated", found, short)
+    if read is not None and read > plan.window:
+        says = f"the reply counts {read:,} prompt tokens, more than the window of {plan.window:,} that was to be filled"
+        return Look("unsized", "found" if len(found) == len(own) else "error", found, says)
     if len(found) == len(own):
         says = "in " + " and ".join(place for place, text in places.items() if any(word in text for word in own))
         if read is None:
@@ -250,6 +259,12 @@ def _short_of_overlap(plan: Plan, overlap: int, said: t.Sequence[Said], witness:
         )
         says = f"only {overlap:,} of {plan.sequences:,} sequences were seen to hold the pool together: {why}"
         return [Finding("overlap_short", says)]
+    if witness.decoding is None and plan.sequences > 1:
+        says = (
+            "nothing but the arrival of tokens shows that they held the pool together, since the endpoint does not say "
+            "in /stats what it decodes: something between may have held tokens back"
+        )
+        return [Finding("no_witness", says)]
     if witness.decoding_within is not None and witness.decoding_within < plan.sequences:
         says = f"/stats shows {witness.decoding_within:,} sequences decoding while {overlap:,} were streaming"
         return [Finding("witness_differs", says)]

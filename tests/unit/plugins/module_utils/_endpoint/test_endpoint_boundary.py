@@ -226,8 +226,62 @@ def test_an_endpoint_that_does_not_say_its_shape() -> None:
         stated = {**params, "sequences": 2, "max_model_len": 5000}
         found = boundary.probe(read(stated, None))["boundary"]
     assert caught.value.code == "shape_unknown"
-    assert (found["asked"], found["retrieved"], found["overlap"], found["verdict"]) == (2, 2, 2, "passed")
+    assert (found["asked"], found["retrieved"], found["overlap"], found["cause"]) == (2, 2, 2, "no_witness")
     assert found["witness"]["samples"] == 0
+
+
+def test_tokens_that_something_held_back_show_no_overlap() -> None:
+    small, alone = Small(), threading.Lock()
+    small.stats = {"requests": None}
+
+    def one_after_another(call: Call, number: int) -> bool:
+        prompt = call.content["prompt"]
+        if len(prompt) < 2_500:
+            return False
+        with alone:
+            time.sleep(0.1)
+        call.begin_events()
+        call.event({"choices": [{"text": recall(prompt)}]})
+        for _piece in range(10):
+            call.event({"choices": [{"text": " on"}]}, after=0.05)
+        call.event({"choices": [], "usage": small.usage(small.count(prompt), 128)})
+        call.event("[DONE]")
+        return True
+
+    small.instead = one_after_another
+    found = bound(small)
+    assert (found["retrieved"], found["overlap"]) == (3, 3)
+    assert (found["verdict"], found["cause"]) == ("inconclusive", "no_witness")
+    assert "nothing but the arrival of tokens shows that they held the pool together" in found["says"]
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "cause"),
+    [(500, "failed", "engine_error"), (501, "inconclusive", "no_answer"), (502, "inconclusive", "no_answer")]
+    + [(504, "inconclusive", "no_answer"), (524, "inconclusive", "no_answer")],
+)
+def test_what_a_gateway_says_is_no_error_of_the_engine(status: int, verdict: str, cause: str) -> None:
+    small = Small(sequences=1)
+    small.instead = lambda call, number: number == 0 and call.reply(b"<h1>Gateway</h1>", status) is None
+    found = bound(small)
+    assert (found["verdict"], found["cause"]) == (verdict, cause)
+
+
+@pytest.mark.parametrize(
+    ("times", "found", "cause"), [(0.64, 3, "unsized"), (1.6, 3, "unsized"), (1.02, 3, None), (0.98, 3, None)]
+)
+def test_a_ratio_that_was_stated_may_be_wrong(times: float, found: int, cause: str | None) -> None:
+    small = Small(together=3)
+    small.usage = lambda prompt, made: {"prompt_tokens": int(times * prompt), "completion_tokens": made}
+    boundary = bound(small)
+    assert (boundary["retrieved"], boundary["cause"]) == (found, cause)
+    assert boundary["verdict"] == ("inconclusive" if cause else "passed")
+
+
+def test_a_ratio_that_was_measured_makes_a_short_count_a_cut_prompt() -> None:
+    small = Small(together=3)
+    small.usage = lambda prompt, made: {"prompt_tokens": int(0.64 * prompt), "completion_tokens": made}
+    assert bound(small, chars_per_token=None)["cause"] == "truncated"
 
 
 def test_a_reply_that_does_not_count_its_prompt_proves_nothing() -> None:

@@ -94,7 +94,8 @@ def answer(first: float, last: float, **more: t.Any) -> Said:
 
 
 def test_three_of_three_together() -> None:
-    found = verdict(answer(160, 300), answer(220, 301), answer(290, 303))
+    decoding = {"running": 3, "requests": [{"state": "decode"}] * 3}
+    found = verdict(answer(160, 300), answer(220, 301), answer(290, 303), samples=[decoding])
     assert (found["retrieved"], found["overlap"], found["verdict"]) == (3, 3, "passed")
     assert found["says"] == (
         "3 of 3 markers came back and 3 sequences of about 198,800 tokens held the pool at the same time"
