@@ -44,45 +44,58 @@ def other_traffic(url: str) -> t.Iterator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize(
-    ("speedup", "depth", "acceptance", "prefill", "fault", "honest"),
-    [
-        (5, 0, 0.7, 2_000, None, True),
-        (10, 6, 0.9, 4_000, None, True),
-        (3, 2, 0.25, 3_000, "no_timings", False),
-        (5, 2, 0.7, 4_000, "wrong_timings:2", False),
-        (6, 2, 0.7, 4_000, "no_timings+slow_drip:15", False),
-        (5, 2, 0.7, 4_000, "traffic", False),
-    ],
-)
-def test_what_is_called_measured_is_true(
-    tmp_path: pathlib.Path,
-    speedup: float,
-    depth: int,
-    acceptance: float,
-    prefill: float,
-    fault: str | None,
-    honest: bool,
-) -> None:
-    world = {"draft_acceptance": acceptance, "prefill_law": [[24_000, prefill]]}
-    traffic = fault == "traffic"
-    with contextlib.ExitStack() as stack:
-        url = stack.enter_context(engine(tmp_path, speedup, 24_000, 5_120, None if traffic else fault, depth, **world))
-        if traffic:
-            stack.enter_context(other_traffic(url))
-        # A host that is busy with other tests may hold back tokens: then a run is inconclusive, and not wrong.
-        for _attempt in range(5 if honest else 1):
-            found = rates.probe(options(url, **ASKED))["rates"]
-            if found["verdict"] == "passed":
-                break
-    truth = {"prefill_tps": speedup * prefill, "decode_tps": decode_of(speedup, depth, acceptance)}
+def found_on(url: str, attempts: int, **more: t.Any) -> dict[str, t.Any]:
+    """The rates of the first probe that called them measured, or of the last one.
+
+    A host that is busy with other tests may hold back tokens: then a run is inconclusive, and not wrong.
+    """
+    for _attempt in range(attempts):
+        found: dict[str, t.Any] = rates.probe(options(url, **{**ASKED, **more}))["rates"]
+        if found["verdict"] == "passed":
+            break
+    return found
+
+
+def check(found: dict[str, t.Any], prefill: float, decode: float, acceptance: float) -> None:
+    """Each rate that is there is within 5 % of the truth, and so is the acceptance beside it."""
     for one in [found, *found["runs"]]:
-        for name, rate in truth.items():
+        for name, rate in (("prefill_tps", prefill), ("decode_tps", decode)):
             assert one[name] is None or one[name] == pytest.approx(rate, rel=0.05), (name, found["says"])
         if one["draft_acceptance"] is not None:
             assert one["draft_acceptance"] == pytest.approx(acceptance, abs=0.02)
-    assert (found["verdict"] == "passed") >= honest, found["says"]
-    if not honest and fault != "no_timings":
-        assert (found["verdict"], found["prefill_tps"], found["decode_tps"]) == ("inconclusive", None, None)
-    if honest:
+
+
+@pytest.mark.parametrize(("depth", "acceptance", "prefill"), [(0, 0.7, 2_000), (6, 0.9, 4_000)])
+def test_what_is_called_measured_is_true(tmp_path: pathlib.Path, depth: int, acceptance: float, prefill: float) -> None:
+    world = {"draft_acceptance": acceptance, "prefill_law": [[24_000, prefill]]}
+    truth = (10 * prefill, decode_of(10, depth, acceptance), acceptance)
+    with engine(tmp_path, 10, 24_000, 5_120, None, depth, **world) as url:
+        found = found_on(url, 5)
+        check(found, *truth)
+        assert found["verdict"] == "passed", found["says"]
         assert (found["draft_acceptance"] is None) is (depth == 0)
+        if depth:
+            with other_traffic(url):
+                found = found_on(url, 1)
+            check(found, *truth)
+            assert (found["verdict"], found["prefill_tps"], found["decode_tps"]) == ("inconclusive", None, None)
+
+
+@pytest.mark.parametrize(
+    ("speedup", "generate", "acceptance", "prefill", "fault"),
+    [
+        # Between first and last token the wall clock alone takes a second, here as there.
+        (3, 236, 0.25, 6_000, "no_timings"),
+        (6, 320, 0.7, 4_000, "no_timings+slow_drip:8"),
+        (10, 256, 0.7, 4_000, "wrong_timings:2"),
+    ],
+)
+def test_however_it_misleads_what_is_called_measured_is_true(
+    tmp_path: pathlib.Path, speedup: float, generate: int, acceptance: float, prefill: float, fault: str
+) -> None:
+    world = {"draft_acceptance": acceptance, "prefill_law": [[24_000, prefill]]}
+    with engine(tmp_path, speedup, 24_000, 5_120, fault, **world) as url:
+        found = found_on(url, 1, generate_tokens=generate)
+    check(found, speedup * prefill, decode_of(speedup, 2, acceptance), acceptance)
+    if fault != "no_timings":
+        assert (found["verdict"], found["prefill_tps"], found["decode_tps"]) == ("inconclusive", None, None)
