@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
@@ -81,7 +82,7 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
                 listed = f"{', '.join(words[:-1])} or {words[-1]}"
                 return f"{name} is {str(request[name])!r}. Write {name}={listed}."
         _pair({}, {name: value for name, value in request.items() if value not in (None, "")}, False, {})
-        said = _image_words(request)
+        said = _structure_words(request) or _image_words(request)
         if said:
             return said
         if not services:
@@ -95,6 +96,26 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
                 _plan_file.reviewed_plan(str(request["plan"]), host, str(service.get("name")))
     except RadianceError as error:
         return error.text
+    return ""
+
+
+# What the command line takes as JSON alone: the kind, and how it is written.
+_STRUCTURED: dict[str, tuple[type, t.Any]] = {
+    "accept": (list, [{"gate": "GATE", "reason": "WHY"}]),
+    "reserved_for_others_mib": (list, [{"card": 0, "mib": 2048, "reason": "WHO"}]),
+    "live_sessions": (dict, {"sessions": 2}),
+}
+
+
+def _structure_words(request: t.Mapping[str, t.Any]) -> str:
+    """What of a request is plain text and has to be JSON, with the argument to write, in a sentence."""
+    for name, (kind, shown) in _STRUCTURED.items():
+        value = request.get(name)
+        if value in (None, "") or isinstance(value, kind):
+            continue
+        if name == "accept" and value in SOFT_GATES:
+            shown = [{"gate": value, "reason": "WHY"}]
+        return f"{name} is {str(value)!r}. Write it as JSON: -e '{json.dumps({name: shown})}'."
     return ""
 
 

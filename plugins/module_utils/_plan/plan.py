@@ -287,5 +287,6 @@ def _refusal(verdict: Verdict) -> str:
 
 
 def _refused(finding: Finding) -> str:
-    way_out = "" if finding.hard else f" Or accept {finding.name} with a reason."
+    accepting = json.dumps({"accept": [{"gate": finding.name, "reason": "WHY"}]})
+    way_out = "" if finding.hard else f" Or accept {finding.name} with a reason: -e '{accepting}'."
     return f"{finding.name}: {finding.says}{way_out} From: {finding.source!r}."

@@ -47,9 +47,9 @@ def pool_meets_contract(s: Situation) -> Finding | str | None:
     backing, pool = s.request.backing, s.pair[1]
     needed = s.figures.needed_mib(s.shape, backing)
     holds = pool >= needed - 1e-6
-    sequences = "one request" if backing == "one_request" else f"{s.shape.max_num_seqs:,} sequences"
-    says = f"{sequences} of {s.shape.max_model_len:,} tokens at once need {mib(needed)}; the pool is {mib(pool)}."
-    says = says[0].upper() + says[1:]
+    backed = "One request" if backing == "one_request" else counted(s.shape.max_num_seqs, "sequence")
+    needs = "needs" if backing == "one_request" or s.shape.max_num_seqs == 1 else "at once need"
+    says = f"{backed} of {s.shape.max_model_len:,} tokens {needs} {mib(needed)}; the pool is {mib(pool)}."
     if backing == "one_request":
         says += (
             f" That is less than the contract: all {s.shape.max_num_seqs:,} need {mib(s.figures.needed_mib(s.shape))}."

@@ -115,6 +115,18 @@ def test_services_by_name(example: t.Any) -> None:
         ({"fill": "true", "kv_mib": "5120"}, "at once"),
         ({"service": "other"}, "flashnext"),
         ({"plan": "nosuch.json"}, "nosuch.json cannot be read: No such file"),
+        (
+            {"accept": "pool_meets_contract"},
+            "accept is 'pool_meets_contract'. Write it as JSON: "
+            '-e \'{"accept": [{"gate": "pool_meets_contract", "reason": "WHY"}]}\'.',
+        ),
+        ({"accept": {"gate": "headroom_kept"}}, '{"accept": [{"gate": "GATE", "reason": "WHY"}]}'),
+        (
+            {"live_sessions": "2"},
+            "live_sessions is '2'. Write it as JSON: -e '{\"live_sessions\": {\"sessions\": 2}}'.",
+        ),
+        ({"reserved_for_others_mib": "2048"}, '[{"card": 0, "mib": 2048, "reason": "WHO"}]'),
+        ({"accept": [{"gate": "headroom_kept", "reason": "why"}], "live_sessions": {"sessions": 2}}, ""),
         ({"probes": "full", "drift": "adopt", "fill": "true"}, ""),
         ({}, ""),
     ],

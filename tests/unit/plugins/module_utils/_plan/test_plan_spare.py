@@ -70,8 +70,12 @@ def test_a_pool_for_one_request_says_what_all_would_need():
     plan = make_plan(booted(), {"backing": "one_request", "backing_reason": "a single user"})
     contract = plan["contract"]
     assert (contract["backing"], contract["needed_mib"], contract["full_mib"]) == ("one_request", 2205.613, 5062.059)
-    gate = next(gate for gate in plan["gates"] if gate["name"] == "pool_meets_contract")
+    name = "pool_meets_contract"
+    gate = next(gate for gate in plan["gates"] if gate["name"] == name)
+    assert gate["says"].startswith("One request of 200,000 tokens needs 2,205.61 MiB; the pool is 2,262 MiB.")
     assert "That is less than the contract: all 3 need 5,062.06 MiB." in gate["says"]
+    one = next(gate for gate in make_plan(booted(), {"shape": {"max_num_seqs": 1}})["gates"] if gate["name"] == name)
+    assert one["says"].startswith("1 sequence of 200,000 tokens needs 1,986.02 MiB;")
     option = plan["options"][1]
     assert "one of them backed at once, which is less than the contract" in option["says"]
     assert (

@@ -132,7 +132,8 @@ def test_a_request_that_lets_sessions_go_is_refused_and_can_be_accepted():
     request = {"live_sessions": TWO_SESSIONS, "pair": {"weights_mib": 24000, "kv_mib": 5400}}
     error = refused(ledger(kv_mib=5600), request)
     assert error.code == "pool_holds_live_sessions"
-    assert "Or accept pool_holds_live_sessions with a reason" in error.text
+    accepting = '{"accept": [{"gate": "pool_holds_live_sessions", "reason": "WHY"}]}'
+    assert f"Or accept pool_holds_live_sessions with a reason: -e '{accepting}'." in error.text
     accept = [{"gate": "pool_holds_live_sessions", "reason": "they pause for the night"}]
     plan = make_plan(ledger(kv_mib=5600), {**request, "accept": accept})
     assert gate_of(plan, "pool_holds_live_sessions")["accepted"] == "they pause for the night"
