@@ -12,6 +12,8 @@ author:
   - kvfleet.radiance maintainers
 description:
   - Looks for words that a command may not use, a service that the host does not have, and a plan file that is none.
+  - Looks at the extra variables of the command line, too, for names that are nearly those of a request, and for words
+    without a name.
 positional: _input, services, host
 options:
   _input:
@@ -47,8 +49,14 @@ _value:
 
 import typing as t
 
+from ansible import context
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._command_line import unheard
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import request_objection
+
+
+def _objection(request: dict[str, t.Any], services: list[dict[str, t.Any]], host: str) -> str:
+    return unheard(context.CLIARGS.get("extra_vars") or ()) or request_objection(request, services, host)
 
 
 class FilterModule:
@@ -56,4 +64,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Name to function."""
-        return {"request_objection": as_filter(request_objection)}
+        return {"request_objection": as_filter(_objection)}

@@ -1,0 +1,52 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a command line says and nothing here would hear: misspelt names, and words without a name.
+
+Ansible takes every ``-e`` and tells of none that is not used, so a request with a slip would run as if nothing had
+been asked.
+"""
+
+from __future__ import annotations
+
+import difflib
+import typing as t
+
+import yaml
+from ansible.parsing.splitter import parse_kv
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import REQUEST
+
+# What single playbooks take beside it.
+_OF_PLAYBOOKS = ("all", "import", "log_dir", "receipt")
+
+
+def unheard(extra_vars: t.Sequence[t.Any]) -> str:
+    """What of the values of ``-e`` is meant for this collection and misses it, in a sentence; empty where nothing does.
+
+    A name of the operator's own is left alone: only one that is nearly a name of ours is taken for a slip.
+    """
+    for text in extra_vars:
+        given = _given(str(text))
+        words = given.pop("_raw_params", "")
+        if words:
+            return (
+                f"-e has {words!r}, which belongs to no name. Write -e NAME=VALUE; a value with blanks wants quotes of "
+                f"its own: -e \"NAME='{words}'\"."
+            )
+        for name in given:
+            near = difflib.get_close_matches(name, REQUEST + _OF_PLAYBOOKS, n=1, cutoff=0.8)
+            if near and name != near[0]:
+                return f"-e names {name}, which nothing here takes. Write {near[0]}, if that is meant."
+    return ""
+
+
+def _given(text: str) -> dict[str, t.Any]:
+    """One value of ``-e`` as ansible-core reads it; files are the operator's own, and none is looked into."""
+    if text.startswith("@"):
+        return {}
+    if not text.startswith(("{", "[")):
+        return dict(parse_kv(text))
+    try:
+        given = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return {}
+    return {str(name): value for name, value in given.items()} if isinstance(given, dict) else {}

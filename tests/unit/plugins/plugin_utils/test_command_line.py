@@ -1,0 +1,38 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments that Ansible takes and that nobody would hear."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._command_line import unheard
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (["max_num_seq=2"], "-e names max_num_seq, which nothing here takes. Write max_num_seqs, if that is meant."),
+        (["fill=true", "weight_mib=24000"], "Write weights_mib"),
+        (["max-num-seqs=2"], "Write max_num_seqs"),
+        (['{"live_session": {"sessions": 2}}'], "Write live_sessions"),
+        (["recept=save"], "Write receipt"),
+        (["fill"], "-e has 'fill', which belongs to no name."),
+        (["backing_reason=short chats"], "-e \"NAME='chats'\"."),
+    ],
+)
+def test_what_nobody_would_hear_is_told(extra: list[str], said: str) -> None:
+    assert said in unheard(extra)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        [],
+        ["max_num_seqs=2 fill=true", "service=flashnext", "import=arms.yml", "all=true"],
+        ["backing_reason='short chats'", '{"accept": [{"gate": "headroom_kept", "reason": "a trial"}]}'],
+        ["endpoint_probes=none", "ansible_become=true", "endpoint_serial=2", "rack=3", "@own.yml"],
+        ["{no: yaml: at all", "[1, 2]"],
+    ],
+)
+def test_what_is_heard_or_is_not_ours_is_left_alone(extra: list[str]) -> None:
+    assert unheard(extra) == ""
