@@ -10,7 +10,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _request, _schemas
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _plan_file, _schemas
 from ansible_collections.kvfleet.radiance.plugins.test.valid import valid
 
 
@@ -45,7 +45,7 @@ def test_a_plan_file_fits_its_schema(example: t.Any) -> None:
         "inventory_hostname": "dankserver",
         "endpoint_planned": [{"service": example.service, "options": {}, "plan": example.plan}],
     }
-    content = _request.plan_file([host])
+    content = _plan_file.plan_file([host])
     assert _schemas.problems(content, "plan-file") == []
     content["plans"][0].pop("request")
     assert _schemas.problems(content, "plan-file") == ["at plans/0: missing request"]
@@ -64,12 +64,24 @@ def test_a_service_fits_its_schema(example: t.Any) -> None:
         ({"name": "a b"}, "at name"),
         ({"docs": ["readme"]}, "at docs/0"),
         ({"flags": {"TP": "2"}}, "at flags"),
-        ({"arms": [{"weights_mib": 1}]}, "at arms/0: missing prefill_tps"),
+        (
+            {"arms": [{"weights_mib": 1}]},
+            "at arms/0: missing decode_tps (an arm has a rate, prefill_tps or decode_tps)",
+        ),
+        ({"arms": [{"prefill_tps": 1}]}, "at arms/0: missing weights_mib"),
     ],
 )
 def test_what_is_off_is_named(example: t.Any, change: dict[str, t.Any], said: str) -> None:
     (problem,) = _schemas.problems({**example.service, **change}, "service")
     assert said in problem
+
+
+def test_a_declared_arm_may_have_either_rate_and_what_it_was_measured_on(example: t.Any) -> None:
+    arms = [
+        {"weights_mib": 26_071, "decode_tps": 124.1, "engine_version": "1.0.13", "image_digest": "sha256:aa"},
+        {"weights_mib": 26_071, "prefill_tps": 4_379},
+    ]
+    assert _schemas.problems({**example.service, "arms": arms}, "service") == []
 
 
 def test_values_are_not_quoted(example: t.Any) -> None:
