@@ -23,6 +23,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.wishes import LiveSessions
 
 _ALIGN = 4096
+# More than anybody asks for: a search that comes to it has found no bound.
+NO_BOUND = 2**30
 _CONTRACT = (
     "needed_mib",
     "pool_mib",
@@ -163,27 +165,52 @@ UNKNOWN_FIGURES = Figures((), (), 0, 0.0, 0.0, "", ())
 
 def largest_request(figures: Figures, pool_mib: float, shape: Shape) -> int:
     """The longest single request that the pool holds, by the engine's own count; 0 where none."""
-    return _largest(
-        lambda context: figures.filled_mib(shape._replace(max_model_len=context), "one_request") <= pool_mib + 1e-6
-    )
+    return _largest(lambda context: _holds_one(figures, pool_mib, shape._replace(max_model_len=context)))
 
 
-def largest_context(figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions | None = None) -> int:
+def most_beside_one(figures: Figures, pool_mib: float, shape: Shape) -> int:
+    """The most sequences whose states leave a single request of the shape's context its room; 0 where none do."""
+    return _largest(lambda count: _holds_one(figures, pool_mib, shape._replace(max_num_seqs=count)))
+
+
+def _holds_one(figures: Figures, pool_mib: float, shape: Shape) -> bool:
+    return figures.filled_mib(shape, "one_request") <= pool_mib + 1e-6
+
+
+def largest_context(
+    figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions | None = None, backing: str = "full"
+) -> int:
     """The longest context that the pool backs for all of the shape's sequences at once; 0 where none."""
-    return _largest(lambda context: _backs(figures, pool_mib, shape._replace(max_model_len=context), live))
+    return _largest(lambda context: _backs(figures, pool_mib, shape._replace(max_model_len=context), live, backing))
 
 
-def most_sequences(figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions | None = None) -> int:
+def most_sequences(
+    figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions | None = None, backing: str = "full"
+) -> int:
     """The most sequences that the pool backs at the shape's full context at once; 0 where none."""
-    return _largest(lambda sequences: _backs(figures, pool_mib, shape._replace(max_num_seqs=sequences), live))
+    return _largest(lambda count: _backs(figures, pool_mib, shape._replace(max_num_seqs=count), live, backing))
 
 
-def fitting_shapes(figures: Figures, pool_mib: float, shape: Shape) -> str:
-    """The longest context at these sequences, and the most sequences at this context; empty where there is neither."""
-    context, count = largest_context(figures, pool_mib, shape), most_sequences(figures, pool_mib, shape)
+def fitting_shapes(
+    figures: Figures,
+    pool_mib: float,
+    shape: Shape,
+    live: LiveSessions | None = None,
+    backing: str = "full",
+    exact: int | None = None,
+) -> str:
+    """The longest context at these sequences, and the most sequences at this context; empty where there is neither.
+
+    Each is a request that holds ``live`` as well, and is backed as asked; of no more sequences than ``exact``.
+    """
+    context = largest_context(figures, pool_mib, shape, live, backing)
+    count = min(most_sequences(figures, pool_mib, shape, live, backing), exact or NO_BOUND)
+    # What no pool bounds (a dense model's sequences, for a single request) is no shape to be told of.
+    context, count = (0 if most >= NO_BOUND else most for most in (context, count))
     held = [f"{context:,} tokens for {counted(shape.max_num_seqs, 'sequence')}"] if context else []
     held += [f"{counted(count, 'sequence')} of {shape.max_model_len:,} tokens"] if count else []
-    return ", or ".join(held)
+    one = " (one of them backed at once)" if held and backing == "one_request" else ""
+    return ", or ".join(held) + one
 
 
 def live_words(live: LiveSessions, shape: Shape) -> str:
@@ -199,9 +226,10 @@ def most_live_sessions(figures: Figures, pool_mib: float, shape: Shape, live: Li
     return _largest(lambda count: figures.live_mib(shape, live._replace(sessions=count)) <= pool_mib + 1e-6)
 
 
-def _backs(figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions | None) -> bool:
+def _backs(figures: Figures, pool_mib: float, shape: Shape, live: LiveSessions | None, backing: str) -> bool:
     """Whether a request for this shape would pass all gates of the pool: contract, live sessions, one request's own."""
-    needed = max(figures.needed_mib(shape), figures.live_mib(shape, live), figures.filled_mib(shape, "one_request"))
+    contract = figures.needed_mib(shape, backing)
+    needed = max(contract, figures.live_mib(shape, live), figures.filled_mib(shape, "one_request"))
     return needed <= pool_mib + 1e-6
 
 
@@ -213,8 +241,10 @@ def _largest(fits: t.Callable[[int], bool]) -> int:
     if not fits(1):
         return 0
     high = 2
-    while fits(high) and high < 2**40:
+    while high < NO_BOUND and fits(high):
         high *= 2
+    if high >= NO_BOUND:
+        return NO_BOUND
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

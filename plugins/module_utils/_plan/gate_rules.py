@@ -102,7 +102,7 @@ def _pair_within_ceiling(s: Situation) -> Finding | None:
             + (
                 f"With this pool the largest slab that fits is {mib(fits)}, and {mib(clear)} is clear of the rounding."
                 if clear > 0
-                else f"A pool of {mib(s.pair[1])} leaves no room for a slab; the pair together can have {mib(limit)}."
+                else f"A pool of {mib(s.pair[1])} leaves no room for a slab; the pair together can have {mib(max(0.0, limit))}."
             )
         )
     return Finding("pair_within_ceiling", holds, says, source, True)
@@ -128,11 +128,20 @@ def _host_pool_holds_the_rest(s: Situation) -> Finding | str | None:
 def _beside_a_larger_slab(s: Situation) -> str:
     """The smallest slab that the host pool allows, and what a fill beside it could back."""
     smallest = smallest_slab_mib(s.ledger, s.running.weights, s.request.host_pool_mib)
+    if smallest is None:
+        return "No slab that this boot tells of is large enough for that host pool."
+    says = f"As it is, the slab must have {mib(smallest)}"
+    request = s.request
+    limit = s.ceiling.sure_limit_mib(request.shape_margin_mib)
+    if smallest >= limit:
+        return f"{says}, and the pair together can have {mib(max(0, limit))}."
     if not s.figures.known:
-        return f"As it is, the slab must keep {mib(smallest)}."
-    pool = s.ceiling.sure_limit_mib(s.margin_mib) - smallest
-    held = fitting_shapes(s.figures, pool - s.figures.alignment_mib, s.shape)
-    return f"As it is, the slab must keep {mib(smallest)}; a pool beside that holds {held or 'no such shape'}."
+        return f"{says}."
+    pool = limit - smallest
+    held = fitting_shapes(
+        s.figures, pool - s.figures.alignment_mib, s.shape, request.live, request.backing, s.exact_sequences
+    )
+    return f"{says}; a pool beside that holds {held or 'no such shape'}."
 
 
 def _rows_within_exact_wire(s: Situation) -> Finding | str | None:
@@ -151,7 +160,7 @@ def _rows_within_exact_wire(s: Situation) -> Finding | str | None:
     says = f"A full decode step has {rows:,} rows; steps of at most {exact:,} rows are exact on the {mode} wire."
     if not holds:
         most = exact // (effective(s.shape).num_speculative_tokens + 1)
-        says += f" At this speculation depth {most:,} sequences stay exact."
+        says += f" At this speculation depth {most:,} sequences stay exact." if most else " No sequence stays exact."
     source = next(
         (w["text"] for w in s.ledger.get("warnings") or [] if str(w.get("text", "")).startswith("tp wire:")),
         f"tp wire: Steps of at most {exact} rows are exact",

@@ -22,8 +22,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape impor
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Situation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import (
     is_dense,
-    rank_slots,
     smallest_slab_mib,
+    useful_slab_mib,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import counted, mib, number
 
@@ -89,11 +89,11 @@ def fill_pair(base: Situation, *, margin_mib: int) -> tuple[int, int]:
 def _useful_slab_mib(base: Situation) -> int:
     """Where every expert would be resident, so that a larger slab holds nothing more."""
     running = base.running
-    ranks = rank_slots(base.ledger, running.weights)
-    if not ranks:
+    useful = useful_slab_mib(base.ledger, running.weights)
+    if useful is None:
         # A dense model's slab is its statics, and they are in it already.
         return math.ceil(running.weights.high_mib) if is_dense(base.ledger) else 2**40
-    return max(math.ceil(running.weights.high_mib + (rank.pool_slots + 8) * rank.slot_mib[2]) for rank in ranks)
+    return useful
 
 
 def _split_by_engine(base: Situation) -> str:
@@ -115,8 +115,8 @@ def _stated(base: Situation) -> Choice:
     rest = limit - given
     if rest < 1:
         raise RadianceError(
-            f"{name} {number(given)} leaves nothing for {other}: the pair together can have {mib(limit)}, from "
-            f"{base.ceiling.surest.line!r}. State a smaller {name}.",
+            f"{name} {number(given)} leaves nothing for {other}: {_together(limit, base)} "
+            + ("Keep a smaller reserve." if limit < 2 else f"State a smaller {name}, of at most {number(limit - 1)}."),
             code="nothing_left",
         )
     pair = (given, rest) if kv is None else (rest, given)
@@ -143,17 +143,33 @@ def _not_worth_it(base: Situation, as_runs: tuple[float, float], pair: tuple[flo
 def _does_not_fit(pool: int, limit: int, base: Situation) -> str:
     """The numbers, and what the card can back instead: beside the slab that runs, and beside the smallest possible."""
     running, figures, shape, live = base.running.weights, base.figures, base.shape, base.request.live
-    smallest = smallest_slab_mib(base.ledger, running, base.request.host_pool_mib)
+    backing, smallest = base.request.backing, smallest_slab_mib(base.ledger, running, base.request.host_pool_mib)
+    # Another shape than the one that is asked for leaves its own margin.
+    limit_of_another = base.ceiling.sure_limit_mib(base.request.shape_margin_mib)
     ways = []
-    for what, slab in (("the slab that runs", running.mib), ("the smallest that the host pool allows", smallest)):
-        room = max(0.0, limit - slab - figures.alignment_mib)
-        held = fitting_shapes(figures, room, shape) or "no such shape"
-        if live is not None:
-            held += f"; it can hold {counted(most_live_sessions(figures, room, shape, live), 'live session')}"
-        ways.append(f"beside {what}, {mib(slab)}, the pool can back {held}")
+    slabs = [("the slab that runs", running.mib)] if smallest is not None and running.low_mib >= smallest else []
+    slabs += [("the smallest that the host pool allows", smallest)] if smallest is not None else []
+    for what, slab in slabs:
+        room = max(0.0, limit_of_another - slab - figures.alignment_mib)
+        held = fitting_shapes(figures, room, shape, live, backing, base.exact_sequences)
+        holds_this = live is not None and figures.needed_mib(shape, backing) <= room
+        sessions = most_live_sessions(figures, room, shape, live) if live is not None and holds_this else 0
+        said = [f"the pool can back {held}"] if held else []
+        said += [f"it can hold this shape and {counted(sessions, 'live session')}"] if sessions else []
+        ways += [f"beside {what}, {mib(slab)}, {', or '.join(said)}"] if said else []
+    asked = f"{shape.max_num_seqs:,} sequences of {shape.max_model_len:,} tokens ({shape.kv_cache_dtype})"
+    if backing == "one_request":
+        asked = f"One request of {shape.max_model_len:,} tokens ({shape.kv_cache_dtype}) beside the states of "
+        asked += counted(shape.max_num_seqs, "sequence")
     beside = "" if live is None else f", and {live_words(live, shape)},"
-    return (
-        f"{shape.max_num_seqs:,} sequences of {shape.max_model_len:,} tokens ({shape.kv_cache_dtype}){beside} need a "
-        f"pool of {mib(pool)}, and the pair together can have {mib(limit)}, from {base.ceiling.surest.line!r}. Ways "
-        f"out: {'; '.join(ways)}."
-    )
+    none = "No shape of fewer sequences or tokens fits beside a slab either."
+    reserve = " A smaller reserve leaves the pair more." if base.ceiling.labels else ""
+    out = f"Ways out: {'; '.join(ways)}." if ways else none
+    needs = "needs" if backing == "one_request" and live is None else "need"
+    return f"{asked}{beside} {needs} a pool of {mib(pool)}: {_together(limit, base)} {out}{reserve}"
+
+
+def _together(limit: int, base: Situation) -> str:
+    """What the pair can have at most, and the line that says so; a reserve may be more than all of it."""
+    had = f"the pair together can have {mib(limit)}" if limit > 0 else "the reserves leave the pair nothing"
+    return f"{had}, from {base.ceiling.surest.line!r}."

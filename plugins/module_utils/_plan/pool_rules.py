@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.contract import (
+    NO_BOUND,
     Figures,
     fitting_shapes,
     largest_request,
     live_words,
+    most_beside_one,
     most_live_sessions,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Finding, Situation
@@ -32,9 +34,12 @@ def one_request_fits(s: Situation) -> Finding | str | None:
         f"One request of {s.shape.max_model_len:,} tokens needs a pool of {mib(needed)}; the pool is {mib(s.pair[1])}."
     )
     if not holds:
-        longest = largest_request(s.figures, s.pair[1], s.shape)
-        shorter = f"a max_model_len of at most {longest:,}" if longest else "fewer sequences"
-        says += f" The engine would refuse it for good. Give the pool at least {mib(math.ceil(needed))}, or {shorter}."
+        room = s.room_for_another_shape_mib
+        longest, most = largest_request(s.figures, room, s.shape), most_beside_one(s.figures, room, s.shape)
+        ways = [f"Give the pool at least {mib(math.ceil(needed))}"]
+        ways += [f"a max_model_len of at most {longest:,}"] if longest else []
+        ways += [f"a max_num_seqs of at most {most:,}"] if 0 < most < NO_BOUND else []
+        says += f" The engine would refuse it for good. {', or '.join(ways)}."
     return Finding("one_request_fits", holds, says, _figures_source(s.figures), True)
 
 
@@ -55,7 +60,7 @@ def pool_meets_contract(s: Situation) -> Finding | str | None:
             f" That is less than the contract: all {s.shape.max_num_seqs:,} need {mib(s.figures.needed_mib(s.shape))}."
         )
     if not holds:
-        says += f" It is {mib(needed - pool)} short. {_smaller_shapes(s, pool)}the shape asked needs a pool of "
+        says += f" It is {mib(needed - pool)} short. {_smaller_shapes(s)}the shape asked needs a pool of "
         says += f"{mib(math.ceil(needed))}."
     worse = True
     if s.running_figures is not None:
@@ -99,9 +104,11 @@ def _not_judged(name: str, s: Situation) -> str:
     )
 
 
-def _smaller_shapes(s: Situation, pool: float) -> str:
+def _smaller_shapes(s: Situation) -> str:
     """What this pool does hold, each a request that the gates of the pool let pass."""
-    return f"This pool holds {fitting_shapes(s.figures, pool, s.shape) or 'no such shape'}; "
+    room, request = s.room_for_another_shape_mib, s.request
+    held = fitting_shapes(s.figures, room, s.shape, request.live, request.backing, s.exact_sequences)
+    return f"This pool holds {held or 'no such shape'}; "
 
 
 def _figures_source(figures: Figures) -> str:

@@ -48,6 +48,30 @@ class Situation(t.NamedTuple):
         """What a fill leaves free: as above, and for a shape that only shrinks as well."""
         return self.request.shape_margin_mib if self.stack_changes or self.shape != self.running.shape else 0
 
+    @property
+    def exact_sequences(self) -> int | None:
+        """The most sequences of this depth whose full step is exact on a lossy wire; None where that bounds nothing.
+
+        What runs past it already is not bounded by it either.
+        """
+        wire, effective = self.ledger.get("wire") or {}, self.running.effective
+        rows = wire.get("exact_rows")
+        if rows is None or wire.get("mode") in (None, "exact") or effective(self.running.shape).sampler_rows > rows:
+            return None
+        return int(rows) // (effective(self.shape).num_speculative_tokens + 1) or None
+
+    @property
+    def room_for_another_shape_mib(self) -> float:
+        """The pool of the same request for another shape, by which its ways out are told.
+
+        A pool that takes the rest leaves a changed shape its margin.
+        """
+        if self.pair is None:
+            return 0.0
+        takes_the_rest = self.request.pair == "stated" and self.request.kv_mib is None
+        limit = self.ceiling.sure_limit_mib(self.request.shape_margin_mib)
+        return limit - self.pair[0] if takes_the_rest else self.pair[1]
+
 
 class Finding(t.NamedTuple):
     """A gate judged. ``worse`` tells whether the request worsens what runs (a hard gate always counts as worse)."""

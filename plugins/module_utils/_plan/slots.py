@@ -150,16 +150,35 @@ def host_pool_check(ledger: Ledger, weights: Size, to_mib: float, host_pool_mib:
     return min(judged)[1]
 
 
-def smallest_slab_mib(ledger: Ledger, weights: Size, host_pool_mib: int | None) -> int:
-    """The smallest slab, MiB, whose rest the host pool takes; what holds the statics where that cannot be judged."""
+def smallest_slab_mib(ledger: Ledger, weights: Size, host_pool_mib: int | None) -> int | None:
+    """The smallest slab, MiB, whose rest the host pool takes; what holds the statics where that cannot be judged.
+
+    It is larger than the slab that runs where ``host_pool_mib`` makes the host pool smaller than what it holds, and
+    None where by this boot's figures even one that holds every expert is not large enough.
+    """
+
+    def enough(slab: int) -> bool:
+        check = host_pool_check(ledger, weights, slab, host_pool_mib)
+        return isinstance(check, str) or check.holds
+
     low, high = math.ceil(statics_mib(ledger)), math.ceil(weights.high_mib)
     if low >= high:
         return high
+    if not enough(high):
+        low, high = high, useful_slab_mib(ledger, weights) or high
     while low < high:
         middle = (low + high) // 2
-        check = host_pool_check(ledger, weights, middle, host_pool_mib)
-        low, high = (low, middle) if isinstance(check, str) or check.holds else (middle + 1, high)
-    return low
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low if enough(low) else None
+
+
+def useful_slab_mib(ledger: Ledger, weights: Size) -> int | None:
+    """Where every expert would be resident, so that a larger slab holds nothing more; None where nothing tells."""
+    sizes = [
+        weights.high_mib + (rank.pool_slots + 2 * _WHOLE_SLOTS) * rank.slot_mib[2]
+        for rank in rank_slots(ledger, weights)
+    ]
+    return math.ceil(max(sizes)) if sizes else None
 
 
 def _of_rank(
@@ -170,22 +189,27 @@ def _of_rank(
     to_mib: float,
     host_pool_mib: int | None,
 ) -> tuple[float, HostPoolCheck]:
-    gives_up = rank.slots - rank.slab_slots(weights, to_mib)[0] if to_mib < weights.high_mib else 0
-    wanted = max(0, gives_up) * rank.slot_mib[2]
+    gives_up = rank.slots - rank.slab_slots(weights, to_mib)[0]
+    if to_mib >= weights.high_mib:
+        gives_up = min(0, gives_up)
+    # What the slab takes back leaves the host pool; how much of it, the smallest slot tells.
+    wanted = gives_up * rank.slot_mib[2 if gives_up > 0 else 0]
     free, used = size_from_dict(pool["free"]), size_from_dict(pool["used"])
     room, room_text = free.low_mib, f"{free.text} free"
     if host_pool_mib is not None:
-        room = host_pool_mib * _share(pool, ledger) - used.high_mib
-        room_text = f"{mib(max(0.0, room))} free at host_pool_mib {host_pool_mib:,}"
+        size = host_pool_mib * _share(pool, ledger)
+        room = size - used.high_mib
+        room_text = f"{used.text} in use now, and {mib(size)} in all at host_pool_mib {host_pool_mib:,}"
     # A pool that is not touched needs no room; roundings alone must not refuse it.
     holds = wanted <= room if gives_up > 0 or host_pool_mib is not None else True
-    says = (
-        f"The slab gives up {gives_up:,} slots of rank {rank.rank} to the host pool, {mib(wanted)}; it has {room_text}."
-        if gives_up > 0
-        else f"The slab gives up no slots of rank {rank.rank}; the host pool has {room_text}."
-    )
+    does = f"gives up {gives_up:,} slots of rank {rank.rank} to the host pool, {mib(wanted)}"
+    if gives_up < 0:
+        does = f"takes {-gives_up:,} slots of rank {rank.rank} from the host pool, {mib(-wanted)}"
+    elif not gives_up:
+        does = f"gives up no slots of rank {rank.rank} to the host pool"
+    says = f"The slab {does}; it has {room_text}."
     if not holds:
-        budget = math.ceil((used.high_mib + wanted) / _share(pool, ledger))
+        budget = max(0, math.ceil((used.high_mib + wanted) / _share(pool, ledger)))
         says += f" Raise host_pool_mib to at least {budget:,}, or keep a larger slab."
     budget_text = (pool.get("budget") or {}).get("text", "?")
     line = f"host_pool {budget_text} budget, {used.text} used, {free.text} free; {rank.line}"

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan
@@ -393,3 +395,35 @@ def test_a_way_out_of_a_thin_pool_is_one_that_the_gates_let_pass() -> None:
     assert "or 1 sequence of 200,000 tokens" in thin.value.text
     plan = make_plan(ledger(), {"shape": {"max_num_seqs": 1}, "pair": {"weights_mib": 24000, "kv_mib": 2300}})
     assert all(gate["holds"] for gate in plan["gates"])
+
+
+def test_a_host_pool_shrinks_with_what_the_slab_takes_from_it() -> None:
+    # 10.11 GiB are in use; a slab of 25,844 takes 1,335 slots or more of them, 1,819 MiB.
+    grows = {"pair": {"weights_mib": 25844, "kv_mib": 5119}}
+    says = gates(make_plan(ledger(), {**grows, "host_pool_mib": 8600}))["host_pool_holds_the_rest"]["says"]
+    assert says.startswith("The slab takes 1,3") and "from the host pool" in says
+    assert "10.11 GiB in use now, and 8,600 MiB in all at host_pool_mib 8,600" in says
+    error = refusal(ledger(), {**grows, "host_pool_mib": 8000})
+    assert error.code == "host_pool_holds_the_rest"
+    least = int(re.search(r"Raise host_pool_mib to at least ([\d,]+)", error.text).group(1).replace(",", ""))
+    assert 8500 <= least <= 8600
+    assert make_plan(ledger(), {**grows, "host_pool_mib": least})["restart"]
+    # Smaller than what it holds, beside the slab that runs: a larger slab is the way out, and it is one.
+    kept = refusal(ledger(), {"pair": {"weights_mib": 24000, "kv_mib": 5119}, "host_pool_mib": 9000})
+    slab = int(re.search(r"the slab must have ([\d,]+) MiB", kept.text).group(1).replace(",", ""))
+    assert 25300 <= slab <= 25500
+    assert make_plan(ledger(), {"pair": {"weights_mib": slab, "kv_mib": 5119}, "host_pool_mib": 9000})["restart"]
+
+
+def test_a_reserve_beyond_the_card_is_told_in_words_and_not_as_less_than_nothing() -> None:
+    huge = {"reserve_mib": 40000, "reserve_reason": "a desktop"}
+    for pair in ("fill", {"weights_mib": 24000}, {"weights_mib": 24100, "kv_mib": 5120}):
+        text = refusal(ledger(), {**huge, "pair": pair}).text
+        assert "-9" not in text and "reserve" in text
+    assert "the reserves leave the pair nothing" in refusal(ledger(), huge).text
+
+
+def test_one_request_is_not_called_a_contract_of_all() -> None:
+    asked = {"backing": "one_request", "backing_reason": "a single user", "shape": {"max_model_len": 6_000_000}}
+    text = refusal(ledger(), asked).text
+    assert text.startswith("One request of 6,000,000 tokens (fp8) beside the states of 3 sequences needs a pool of")

@@ -154,7 +154,7 @@ def test_sessions_that_no_pool_can_keep_are_refused():
     many = refused(ledger(), {"live_sessions": {"sessions": 40, "tokens": 184000}})
     assert many.code == "contract_does_not_fit"
     assert "40 live sessions of 184,000 tokens, which hold 13,248,000 tokens of blocks" in many.text
-    assert "it can hold 2 live sessions" in many.text
+    assert "it can hold this shape and 2 live sessions" in many.text
 
 
 def test_a_host_tier_is_named_beside_live_sessions():
