@@ -79,34 +79,14 @@ def import_arms(path: str, service: str, host: str) -> list[Json]:
 
     Raises RadianceError ``import_unreadable``, naming the file, the item by its number from 1, and what is wrong.
     """
-    file = pathlib.Path(path).expanduser()
-    problem = ""
-    content: t.Any = None
-    try:
-        with file.open("rb") as handle:
-            raw = handle.read(_LARGEST_BYTES + 1)
-        if len(raw) > _LARGEST_BYTES:
-            problem = f"is larger than {_LARGEST_BYTES:,} bytes"
-        else:
-            content = _parse(raw.decode("utf-8"))
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror}"
-    except yaml.MarkedYAMLError as error:
-        where = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        problem = f"is neither YAML nor JSON: {error.problem}{where}"
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        problem = f"is no list of arms: {' '.join(str(error).split())}"
-    if not problem and (not isinstance(content, list) or not content):
-        problem = f"is no list of arms. Write one arm an item, like - {_EXAMPLE}"
-    if problem:
-        raise RadianceError(f"import={path}: {file.absolute()} {problem}.", code="import_unreadable")
+    items = _items(path)
     entries = []
-    for number, item in enumerate(content, start=1):
+    for number, item in enumerate(items, start=1):
         try:
             entries.append(_records.entry("arm", host, service, None, **_fields(item)))
         except (ValueError, RadianceError) as error:
             raise RadianceError(
-                f"import={path}: arm {number} of {len(content)}: {error} Nothing was added.", code="import_unreadable"
+                f"import={path}: arm {number} of {len(items)}: {error} Nothing was added.", code="import_unreadable"
             ) from None
     return entries
 
@@ -117,6 +97,28 @@ def import_or_objection(path: str, service: str, host: str) -> Json:
         return {"entries": import_arms(path, service, host)}
     except RadianceError as error:
         return {"objection": error.text}
+
+
+def _items(path: str) -> list[t.Any]:
+    file = pathlib.Path(path).expanduser()
+    try:
+        with file.open("rb") as handle:
+            raw = handle.read(_LARGEST_BYTES + 1)
+        content = _parse(raw.decode("utf-8")) if len(raw) <= _LARGEST_BYTES else None
+    except OSError as error:
+        wrong = f"cannot be read: {error.strerror}"
+    except yaml.MarkedYAMLError as error:
+        where = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        wrong = f"is neither YAML nor JSON: {error.problem}{where}"
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        wrong = f"is no list of arms: {' '.join(str(error).split())}"
+    else:
+        if isinstance(content, list) and content:
+            return content
+        wrong = f"is no list of arms. Write one arm an item, like - {_EXAMPLE}"
+        if len(raw) > _LARGEST_BYTES:
+            wrong = f"is larger than {_LARGEST_BYTES:,} bytes"
+    raise RadianceError(f"import={path}: {file.absolute()} {wrong}.", code="import_unreadable")
 
 
 def _parse(text: str) -> t.Any:
@@ -148,9 +150,7 @@ def _fields(item: t.Any) -> Json:
     for name, least in _LEAST.items():
         value = given[name]
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-            raise ValueError(
-                f"{name} is {given[name]!r}. Write a whole number from {least} on, without quotes or commas."
-            )
+            raise ValueError(f"{name} is {value!r}. Write a whole number from {least} on, without quotes or commas.")
     for name in _RATES:
         given[name] = _number(given[name], name, "tokens a second, above 0")
     given["draft_acceptance"] = _number(given["draft_acceptance"], "draft_acceptance", "a part from 0 to 1", most=1)

@@ -110,10 +110,10 @@ def image_choice(
 def _by_digest(asked: str, found: container.Image) -> str | None:
     """``asked`` by its digest: as the runtime names it, in the same repository where it is known in several."""
     name = container.repository(asked)
-    ours = [item for item in found.references if item.partition("@")[0] == name]
-    ours = (
-        ours or [item for item in found.references if item.partition("@")[0].endswith(f"/{name}")] or found.references
-    )
+    named = [item for item in found.references if item.partition("@")[0] == name]
+    # podman knows a short name by its registry.
+    longer = [item for item in found.references if item.partition("@")[0].endswith(f"/{name}")]
+    ours = named or longer or found.references
     return next((item for item in ours if item.endswith(f"@{found.digest}")), ours[0] if ours else None)
 
 

@@ -222,6 +222,11 @@ def test_a_file_that_holds_no_arms_is_refused(tmp_path: pathlib.Path, text: str,
     assert said in refused.value.text
 
 
+def test_a_file_that_is_too_large_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(RadianceError, match="is larger than 1,048,576 bytes"):
+        load(tmp_path, SEED.ljust((1 << 20) + 1))
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: pathlib.Path) -> None:
     with pytest.raises(RadianceError, match=r"none\.yml cannot be read: No such file"):
         import_arms(str(tmp_path / "none.yml"), "flashnext", "dankserver")
