@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _sizes
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _env_text, _history, _words
 
 Entry = t.Mapping[str, t.Any]
 
 _COLUMNS = 100
 _COUNTED = ("held", "killed")
+# Below a GiB a size is printed to a hundredth of a MiB, which its number shows already.
+_PRINTED = re.compile(r"^The ledger says ([0-9]+\.[0-9]{2} [GT]iB);")
 
 
 def history_report(
@@ -71,14 +74,18 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
         if ended is not None:
             took = ended["downtime_seconds"]
             after = "" if took is None else f" after {_words.number(round(took))} s"
-            outcome = f"switched{after}" if ended["kind"] == "switched" else f"rolled back in phase {ended['phase']}"
+            if ended["kind"] == "switched":
+                outcome = f"switched{after}; -e to={ended['id']} returns to it"
+            else:
+                outcome = f"rolled back in phase {ended['phase']}"
         lines += ["", f"{planned['at']}  attempt {planned['attempt']}, {outcome}"]
         plan = planned["plan"]
         lines += _wrapped([_from_to(plan["from"], plan["to"])])
+        lines += _wrapped(entry["says"] for entry in attempt if entry["kind"] == "rollback")
         rows = [["predicted", "", "measured", "verdict"]]
         for item in predictions:
             interval = _words.interval(item["low"], item["high"], item.get("unit"))
-            rows.append([item["id"], interval, _words.number(item["measured"]), item["verdict"]])
+            rows.append([item["id"], interval, _measured(item), item["verdict"]])
         lines += _words.table(rows)
         if ended is not None and ended["kind"] == "rolled_back":
             lines += _wrapped([f"rolled back: {ended['says']}"])
@@ -92,6 +99,13 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
         here = [sum(item["verdict"] == word for item in predictions) for word in _COUNTED]
         lines.append(f"  held {here[0]} of {sum(here)} here, {so_far['held']} of {total} so far")
     return lines
+
+
+def _measured(item: t.Mapping[str, t.Any]) -> str:
+    """What was measured; `2,058.24 ± 5.12` where it was printed in whole hundredths of a GiB."""
+    text = _words.number(item["measured"])
+    printed = _PRINTED.search(item["says"] or "")
+    return f"{text} ± {_sizes.parse_size(printed[1]).plus_minus_mib:,.2f}" if printed else text
 
 
 def _from_to(before: t.Mapping[str, t.Any], to: t.Mapping[str, t.Any]) -> str:

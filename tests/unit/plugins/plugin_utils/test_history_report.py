@@ -58,7 +58,8 @@ def test_predictions_stand_beside_what_was_measured(example: t.Any) -> None:
     ]
     lines = told(example, record)
     first = lines.index(f"{record[0]['at']}  attempt aaaaaaaaaaaa, rolled back in phase referee")
-    second = lines.index(f"{record[4]['at']}  attempt bbbbbbbbbbbb, switched after 41 s")
+    back = f"-e to={record[5]['id']} returns to it"
+    second = lines.index(f"{record[4]['at']}  attempt bbbbbbbbbbbb, switched after 41 s; {back}")
     # What was refuted stays where it was refuted, with its limits and its reason, whatever held since.
     failed, good = lines[first:second], lines[second:]
     assert row(failed, "settled_free_mib.card0  ") == "settled_free_mib.card0 210.12 to 220.36 MiB 149.19 killed"
@@ -72,6 +73,18 @@ def test_predictions_stand_beside_what_was_measured(example: t.Any) -> None:
     assert row(lines, "quantity") == "quantity held killed void share held last killed"
     (settled,) = [line for line in lines if line.startswith("  settled_free_mib ")]
     assert settled.split() == ["settled_free_mib", "1", "1", "0", "50%", record[3]["at"]]
+
+
+def test_what_was_printed_in_gib_is_told_with_its_rounding(example: t.Any) -> None:
+    says = {"says": "The ledger says 2.01 GiB; predicted 2,058.3 to 2,058.3 MiB."}
+    line = {**example.verdict("settled_free_mib.card0", "held", 2058.24), **says}
+    lines = told(example, [example.planned(), example.switched(), line])
+    assert row(lines, "settled_free_mib.card0  ").endswith(" 2,058.24 ± 5.12 held")
+
+
+def test_a_roll_back_says_where_it_returned_to(example: t.Any) -> None:
+    back = example.entry("rollback", to=example.old, returns_to="0123456789ab", says="returning to 24,000 + 5,120")
+    assert "  returning to 24,000 + 5,120" in told(example, [example.planned(), back, example.switched()])
 
 
 def test_the_last_probe_of_an_attempt_is_told(example: t.Any) -> None:
