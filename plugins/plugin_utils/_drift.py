@@ -165,6 +165,8 @@ def _explanation(findings: t.Sequence[t.Mapping[str, t.Any]], record: t.Sequence
     if not findings or any(item["direction"] != "fleet_differs" for item in findings):
         return ""
     switched = next((e for e in reversed(record) if e["kind"] in ("switched", "rolled_back")), None)
+    if switched is not None and switched["kind"] == "rolled_back" and switched["phase"] == "probation":
+        return _returned(findings, switched, record)
     if switched is None or switched["kind"] != "switched":
         return ""
     planned = next(
@@ -174,16 +176,43 @@ def _explanation(findings: t.Sequence[t.Mapping[str, t.Any]], record: t.Sequence
         return ""
     before, after = _env_of(planned["plan"]["from"]), _env_of(switched["to"])
     before["IMAGE"], after["IMAGE"] = planned.get("image_before"), switched.get("image")
-    for item in findings:
-        key = item["name"]
-        was, is_now = before.get(key) or "", after.get(key) or ""
-        if was == is_now or (was, is_now) != (item["fleet"], item["running"]):
-            return ""
+    if not _accounts(findings, before, after):
+        return ""
     image = f" of the image {after['IMAGE']}" if any(item["name"] == "IMAGE" for item in findings) else ""
     return (
         f"The switch of {switched['at']} (record {switched['id']}) put {_words.pair(switched['to'])} MiB{image} there, "
         "and the fleet directory was not written after it. It is written now."
     )
+
+
+def _returned(
+    findings: t.Sequence[t.Mapping[str, t.Any]],
+    back: t.Mapping[str, t.Any],
+    record: t.Sequence[t.Mapping[str, t.Any]],
+) -> str:
+    """Why the fleet directory is ahead: the pair that it has crashed in its probation, and the one before came back."""
+    tried = next((e for e in reversed(record) if e["kind"] == "switched" and e["attempt"] == back["attempt"]), None)
+    before, after = _env_of(back["tried"]), _env_of(back["to"] or {})
+    before["IMAGE"], after["IMAGE"] = (tried or {}).get("image"), back.get("image")
+    if not _accounts(findings, before, after):
+        return ""
+    return (
+        f"{back['says']} The unit went back to {_words.pair(back['to'] or {})} MiB by itself (record {back['id']} of "
+        f"{back['at']}), and the fleet directory still has the pair that crashed."
+    )
+
+
+def _accounts(
+    findings: t.Sequence[t.Mapping[str, t.Any]],
+    before: t.Mapping[str, str | None],
+    after: t.Mapping[str, str | None],
+) -> bool:
+    """Whether every finding is a step from ``before``, which the fleet directory has, to ``after``, which runs."""
+    for item in findings:
+        was, is_now = before.get(item["name"]) or "", after.get(item["name"]) or ""
+        if was == is_now or (was, is_now) != (item["fleet"], item["running"]):
+            return False
+    return True
 
 
 def _env_of(to: t.Mapping[str, t.Any]) -> dict[str, str | None]:

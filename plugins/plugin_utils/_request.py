@@ -9,7 +9,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import SOFT_GATES
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _image, _plan_file, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _image, _plan_file, _probation, _service
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._arms import known_arms
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF, SHAPE
 
@@ -38,6 +38,7 @@ REQUEST = (
     "plan_file",
     "drift",
     "probes",
+    "probation",
     "to",
 )
 _PASSED = (
@@ -88,6 +89,9 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
         if not services:
             return f"{host} declares no endpoint_services in the inventory."
         meant = chosen(services, request.get("service"))
+        said = _probation.probation_words(request, meant)
+        if said:
+            return said
         for service in meant:
             if isinstance(service.get("container_options"), list):
                 _service.container_objection(service)

@@ -147,6 +147,22 @@ def test_a_switch_on_record_explains_a_fleet_directory_that_is_behind(example: t
     assert "25,844 + 5,119" in found["says"]
 
 
+def test_a_pair_that_crashed_in_its_probation_explains_a_fleet_directory_that_is_ahead(
+    example: t.Any, env: dict[str, str]
+) -> None:
+    new = _files.env_values(example.service, example.new)
+    back = {**example.rolled_back(), "phase": "probation", "says": "The engine ended with status 137."}
+    record = [example.planned(), example.switched(), back]
+    found = _drift.drift(new, env, FLAGS, record)
+    assert set(directions(found).values()) == {"fleet_differs"}
+    assert found["explained"] is True
+    assert found["says"].startswith(
+        "The engine ended with status 137. The unit went back to 24,000 + 5,120 MiB by itself"
+    )
+    assert _drift.drift({**new, "PORT": "8001"}, env, FLAGS, record)["explained"] is False
+    assert _drift.drift(new, env, FLAGS, [*record[:2], {**back, "phase": "referee"}])["explained"] is False
+
+
 def test_a_record_of_another_pair_explains_nothing(example: t.Any, env: dict[str, str]) -> None:
     record = [example.planned(), example.switched()]
     edited = {**env, "VRAM_WEIGHTS_MIB": "24500"}
