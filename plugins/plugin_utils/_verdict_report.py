@@ -39,7 +39,7 @@ def verdict_report(
                 word,
             ]
         )
-    lines += _words.table(rows)
+    lines += _words.table(rows) or ["  No line of the record predicted the pair that runs."]
     for says, names in reasons.items():
         # A boot that did not come up kills them all, for one reason.
         about = names[0] if len(names) == 1 else f"{len(names)} of them"

@@ -151,6 +151,11 @@ def test_a_printed_number_shows_its_rounding(example: t.Any) -> None:
     assert "209 held" in one(_verdict_report.verdict_report(example.plan["predictions"], verdicts, seen))
 
 
+def test_a_pair_that_nothing_predicted_is_told(example: t.Any) -> None:
+    lines = _verdict_report.verdict_report([], [], {"to": example.new})
+    assert lines[:2] == ["predicted and measured", "  No line of the record predicted the pair that runs."]
+
+
 def test_the_four_numbers_stand_in_a_row(example: t.Any) -> None:
     seen = {
         "to": example.new,
