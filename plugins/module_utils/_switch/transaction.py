@@ -198,6 +198,8 @@ class Transaction:
             boot_guard.disarm(self.state)
             host = str(self.expect.get("host") or self.request.host)
             on_probation = probation.begin(self.state, self.run, self.journal.data, host)
+            if on_probation and self.run.probation:
+                phase.says += f"; {self.run.probation['says']}"
             self._settle(
                 self._entry(
                     "switched",
