@@ -146,7 +146,7 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
     ceiling, contract = plan.get("ceiling"), plan.get("contract")
     total = int(env.values["VRAM_WEIGHTS_MIB"]) + int(env.values["VRAM_KV_MIB"])
     if ceiling and plan.get("restart") and not _is_over(plan):
-        bound = ceiling["mib"] - ceiling["reserve_mib"] - ceiling.get("others_mib", 0)
+        bound = pair_bound_mib(plan)
         if total > bound:
             out.append(
                 f"the pair is {total:,} MiB in the rendered env, over the {bound:,.2f} MiB that the plan allows."
@@ -167,8 +167,16 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
     return out
 
 
+def pair_bound_mib(plan: t.Mapping[str, t.Any]) -> float:
+    """Up to where the pair of a plan may go: the ceiling less the reserves, and what runs up to its rounding."""
+    ceiling, halves = plan["ceiling"], ("weights_mib", "kv_mib")
+    kept = all(plan["from"][name] == plan["to"][name] for name in halves)
+    rounding = ceiling["plus_minus_mib"] if kept else 0.0
+    return float(ceiling["mib"] - ceiling["reserve_mib"] - ceiling.get("others_mib", 0) + rounding)
+
+
 def _is_over(plan: t.Mapping[str, t.Any]) -> bool:
-    """Whether a plan is over its ceiling and knows it: it returns to an image whose own boot held that pair."""
+    """Whether a plan is over its ceiling and knows it: it returns to what ran here before."""
     return any(gate["name"] == "pair_within_ceiling" and not gate["holds"] for gate in plan["gates"])
 
 

@@ -224,3 +224,13 @@ def test_the_command_that_starts_a_service_gives_it_its_log_and_its_pid_file(exa
         time.sleep(0.1)
     pid = (folder / "x.pid").read_text().strip()
     assert (folder / "x.log").read_text() == f"started by {pid}\n"
+
+
+def test_a_pair_that_is_kept_is_held_to_the_ceiling_within_its_rounding(example: t.Any) -> None:
+    # The plan judged it so: what runs is over a reserve by less than the print of its settled line can tell.
+    plan = {**example.plan, "from": example.new, "ceiling": {**example.plan["ceiling"], "reserve_mib": 9}}
+    assert _files.file_gates(rendered(example), example.new, plan) == []
+    (said,) = _files.file_gates(rendered(example), example.new, {**plan, "from": example.old})
+    assert "30,963 MiB in the rendered env, over the 30,960.05 MiB" in said
+    further = {**plan, "ceiling": {**plan["ceiling"], "reserve_mib": 12}}
+    assert len(_files.file_gates(rendered(example), example.new, further)) == 1
