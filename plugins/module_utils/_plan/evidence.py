@@ -92,6 +92,7 @@ def require_complete(ledger: Ledger) -> None:
             code="ledger_not_complete",
         )
     require_readable(ledger)
+    _hold_groups(ledger)
     used = (ledger.get("devices") or {}).get("used") or []
     cards = [row["card"] for row in ledger.get("settled") or []]
     silent = [card for card in used if card not in cards]
@@ -112,9 +113,11 @@ def require_readable(ledger: Ledger) -> None:
             raise _unreadable(f"flags.{name}", text, "no text, as a command line has it")
     for section, key in (("settled", "card"), ("slab", "rank"), ("host_pool", "rank")):
         _hold_apart(section, [row[key] for row in ledger.get(section) or []])
-    groups = (ledger.get("kv") or {}).get("groups") or []
-    _hold_apart("kv.groups", [group["name"] for group in groups])
-    for index, group in enumerate(groups):
+
+
+def _hold_groups(ledger: Ledger) -> None:
+    """Each KV group that has layers has pages or states."""
+    for index, group in enumerate((ledger.get("kv") or {}).get("groups") or []):
         where = f"kv.groups[{index}]"
         if not group.get("layers"):
             continue

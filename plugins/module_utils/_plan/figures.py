@@ -102,28 +102,29 @@ def _from_ledger(ledger: Ledger, running: Shape, pool: Size, exact: t.Sequence[A
     known = {group.name: group.page_bytes or group.state_bytes for group in exact or ()}
     paged = [group for group in printed if group.get("page") is not None]
     stateful = [group for group in printed if group.get("page") is None]
-    page_of: dict[str, int] = {}
+    pages: list[int] = []
     if paged:
         in_pool = printed_kv.checkpoints_in_pool(ledger, printed, pool)
-        found = printed_kv.pages(paged, printed_kv.fixed_costs(ledger, stateful, len(paged), in_pool), pool)
-        page_of = {str(group["name"]): page for group, page in zip(paged, found)}
+        pages = printed_kv.pages(paged, printed_kv.fixed_costs(ledger, stateful, len(paged), in_pool), pool)
+    states = [printed_kv.state(group) for group in stateful]
+    for groups, sizes, key in ((paged, pages, "page"), (stateful, states, "state")):
+        for index, group in enumerate(groups):
+            told = known.get(str(group["name"]), 0)
+            if told and size_from_dict(group[key]).prints(told / MIB):
+                sizes[index] = told
     lines = []
     for group in printed:
         name, size = str(group["name"]), size_from_dict(group.get("page") or group["state"])
-        told = known.get(name, 0)
-        if told and size.prints(told / MIB):
-            page_of[name] = told
-        elif group.get("page") is None:
-            page_of[name] = printed_kv.state(group)
         if group.get("page") is not None:
             said = f"block {group['block_tokens']} tok page {size.text}"
         else:
             said = f"state {size.text} {group['slots']} slots"
         lines.append(f"{name} {group['kind']} {group['layers']} layers {said}")
     return Figures(
-        tuple(PagedGroup(int(group["block_tokens"]), float(page_of[group["name"]])) for group in paged),
+        tuple(PagedGroup(int(group["block_tokens"]), float(page)) for group, page in zip(paged, pages)),
         tuple(
-            StateGroup(float(page_of[group["name"]]), int(group["slots"]) / running.max_num_seqs) for group in stateful
+            StateGroup(float(state), int(group["slots"]) / running.max_num_seqs)
+            for group, state in zip(stateful, states)
         ),
         0,
         0.0,

@@ -102,7 +102,8 @@ def _pair_within_ceiling(s: Situation) -> Finding | None:
             + (
                 f"With this pool the largest slab that fits is {mib(fits)}, and {mib(clear)} is clear of the rounding."
                 if clear > 0
-                else f"A pool of {mib(s.pair[1])} leaves no room for a slab; the pair together can have {mib(max(0.0, limit))}."
+                else f"A pool of {mib(s.pair[1])} leaves no room for a slab; the pair together can have "
+                f"{mib(max(0.0, limit))}."
             )
         )
     return Finding("pair_within_ceiling", holds, says, source, True)

@@ -4,8 +4,8 @@
 
 A prediction is ``{id, quantity, card, rank, low, high, unit, because}``, and ``stack`` (the engine version and the
 image digest that it was made for, space separated) where either is known; one of prefill_tps has ``prompt_tokens``
-where its arms tell it. What a ledger prints with a rounding is predicted as an interval with the roundings of every
-term.
+where its arms tell it, and one of sequences_backed ``tokens``, the context of each. What a ledger prints with a
+rounding is predicted as an interval with the roundings of every term.
 
 Private to the collection: it may change in any release.
 """
@@ -88,6 +88,10 @@ def _pair(s: Situation, weights_mib: float, kv_mib: float) -> t.Iterator[Json]:
 
 
 def _sequences(s: Situation, pool: float) -> Json:
+    return {**_backed(s, pool), "tokens": s.shape.max_model_len}
+
+
+def _backed(s: Situation, pool: float) -> Json:
     filled = s.figures.filled_mib(s.shape)
     sequences = s.shape.max_num_seqs
     if pool >= filled - 1e-6:

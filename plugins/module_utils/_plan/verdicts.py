@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.evidence import require_readable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, number, rounded
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
 
@@ -32,8 +33,10 @@ def verdicts(predictions: t.Sequence[Json], ledger: Json | None = None, probes: 
     """``[{id, verdict, measured, says}]``, one for each prediction, in their order.
 
     ``ledger`` empty or None: no boot was read, so what a ledger would tell stays open. ``probes`` is
-    ``{calibration, boundary, rates}`` or empty.
+    ``{calibration, boundary, rates}`` or empty. Raises RadianceError ``ledger_unreadable``.
     """
+    if ledger:
+        require_readable(ledger)
     return [_verdict(prediction, ledger or {}, probes or {}) for prediction in predictions]
 
 
@@ -42,22 +45,36 @@ def _verdict(prediction: Json, ledger: Json, probes: Json) -> Json:
     if other:
         return _result(prediction, "void", None, f"The stack changed: {other}.")
     if prediction["quantity"] == "prefill_tps":
-        return _prefill(prediction, probes.get("rates") or {})
+        return _prefill(prediction, _probe(probes, "rates"))
     measured = _printed(prediction, ledger)
     if measured is None:
         return _unprinted(prediction, ledger)
-    boundary = probes.get("boundary") or {}
+    boundary = _probe(probes, "boundary")
     if prediction["quantity"] == "sequences_backed" and boundary.get("verdict") == "failed":
         retrieved = boundary.get("retrieved")
         says = (
             f"The ledger says {number(measured.value)}, and the boundary probe failed: "
             f"{boundary.get('says') or 'no reason'}"
         )
-        return _result(prediction, "killed", retrieved, says)
+        return _result(prediction, "killed", retrieved if _is_number(retrieved) else None, says)
+    tokens, printed = prediction.get("tokens"), (ledger.get("capacity") or {}).get("tokens")
+    if tokens and printed and tokens != printed:
+        says = f"The ledger says {measured.text or number(measured.value)}; predicted at {tokens:,} tokens."
+        return _result(prediction, "killed", measured.value, says)
     low, high = float(prediction["low"]) - _EPSILON, float(prediction["high"]) + _EPSILON
     holds = measured.value + measured.plus_minus >= low and measured.value - measured.plus_minus <= high
     says = f"The ledger says {measured.text or number(measured.value)}; predicted {_range(prediction)}."
     return _result(prediction, "held" if holds else "killed", measured.value, says)
+
+
+def _probe(probes: Json, name: str) -> Json:
+    """What one probe returned; empty where it did not run, or returned nothing that can be read."""
+    found = probes.get(name)
+    return dict(found) if isinstance(found, t.Mapping) else {}
+
+
+def _is_number(value: t.Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
 
 
 def _result(prediction: Json, verdict: str, measured: float | None, says: str) -> Json:
@@ -97,10 +114,10 @@ def _prefill(prediction: Json, rates: Json) -> Json:
     measured = rates.get("prefill_tps")
     if not rates or rates.get("skipped"):
         return _result(prediction, "open", None, "Not measured yet.")
-    if rates.get("verdict") != "passed" or measured is None:
+    if rates.get("verdict") != "passed" or measured is None or not _is_number(measured):
         return _result(prediction, "open", None, f"Not measured: {rates.get('says') or 'the rate probe did not pass'}")
     made_for, prompts = prediction.get("prompt_tokens"), rates.get("prompt_tokens")
-    if made_for and prompts and abs(prompts - made_for) > _PROMPT_TOLERANCE * made_for:
+    if made_for and prompts and _is_number(prompts) and abs(prompts - made_for) > _PROMPT_TOLERANCE * made_for:
         says = f"Measured {number(measured)} t/s at prompts of {prompts:,} tokens; predicted for {made_for:,}."
         return _result(prediction, "open", measured, says)
     holds = prediction["low"] - _EPSILON <= measured <= prediction["high"] + _EPSILON

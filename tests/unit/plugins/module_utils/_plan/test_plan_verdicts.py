@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan, verdicts
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import (
     ARMS,
@@ -136,6 +137,41 @@ def test_another_engine_or_image_voids(plan, boot):
 def test_a_rate_counts_only_when_it_was_measured(plan, boot, rates, verdict, measured):
     found = judged(plan, boot, {"rates": rates})["prefill_tps"]
     assert (found["verdict"], found["measured"]) == (verdict, measured)
+
+
+def test_as_many_sequences_of_a_shorter_context_are_not_what_was_predicted(plan, boot):
+    # An engine that cuts the window to what the model was trained for backs as many, and each is shorter.
+    shorter = {**boot, "capacity": {**boot["capacity"], "tokens": 131072}}
+    found = judged(plan, shorter)["sequences_backed"]
+    assert (found["verdict"], found["measured"]) == ("killed", 3)
+    assert "3 sequences all at 131,072 tokens" in found["says"] and "predicted at 200,000 tokens" in found["says"]
+
+
+@pytest.mark.parametrize(
+    "probes",
+    [
+        {"rates": {"verdict": "passed", "prefill_tps": value, "prompt_tokens": 43500}}
+        for value in ("4000", True, float("nan"), float("inf"), -1.0, [4000])
+    ]
+    + [{"rates": "passed"}, {"rates": [1], "boundary": 5}],
+)
+def test_a_probe_that_returned_no_number_measured_nothing(plan, boot, probes):
+    assert judged(plan, boot, probes)["prefill_tps"]["verdict"] == "open"
+
+
+def test_a_boundary_that_counted_in_words_still_kills(plan, boot):
+    found = judged(plan, boot, {"boundary": {"verdict": "failed", "retrieved": "two", "says": "lost"}})
+    assert (found["sequences_backed"]["verdict"], found["sequences_backed"]["measured"]) == ("killed", None)
+
+
+@pytest.mark.parametrize(
+    ("section", "value"),
+    [("settled", {"card": 0}), ("budget", {"rows": {"unclaimed": "1 GiB"}}), ("slab", [{"slots": 1}]), ("lent", 3)],
+)
+def test_a_ledger_that_cannot_be_read_judges_nothing(plan, boot, section, value):
+    with pytest.raises(RadianceError) as refused:
+        judged(plan, {**boot, section: value})
+    assert refused.value.code == "ledger_unreadable"
 
 
 def test_a_lost_marker_kills_what_the_ledger_backs(plan, boot):
