@@ -13,11 +13,11 @@ description:
     other text and a random word at its head, so that no prefix cache can know it.
   - Prefill is the prompt's tokens over the time to the first token, decode the further tokens over the time from the
     first to the last. Tokens are those of the reply's usage, never its chunks, and reasoning counts as text.
-  - The server's own timings are returned where the wall clock bears them out (within 5 percent, or half a second for
-    what sending, parsing and tokenizing a prompt add, a fifth of one between first and last token, both less from two
-    seconds on, and never as much as the claimed time itself), the wall clock's figure where there are no timings, and
-    null where the two contradict each other. The wall clock alone tells nothing where tokens came in bursts, or after
-    the engine had ended.
+  - The server's own timings are returned where the wall clock bears them out, the wall clock's figure where there are
+    no timings, and null where the two contradict each other. It bears them out within 5 percent, or half a second for
+    what sending, parsing and tokenizing a prompt add and a fifth of one between first and last token, less from one
+    second of prefill and two of decode on, and never as much as the claimed time itself. The wall clock alone tells
+    nothing where tokens came in bursts, or after the engine had ended.
   - O(form=full) then asks the second turn of the last prompt, whose head the prefix cache knows, and after it as many
     later turns at once as the endpoint runs sequences, at most 8, for the decode rate of each of them. Only the stretch
     counts in which all of them decode.

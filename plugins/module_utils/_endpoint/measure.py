@@ -20,7 +20,8 @@ _AGREE_DECODE_SECONDS = 0.2
 _SHORT_SECONDS = 1.0
 # Of a longer time the wall clock sees enough to be held to more: what parsing and tokenizing take, and a tenth of a
 # second for all else.
-_LONG_SECONDS = 2.0
+_LONG_SECONDS = 1.0
+_LONG_DECODE_SECONDS = 2.0
 _AGREE_LONG_SECONDS = 0.1
 _AGREE_SECONDS_A_TOKEN = 4e-6
 # What stands around a span is shorter than it: else the clock would bear out a time that is half of the true one. The
@@ -95,6 +96,6 @@ def agree_on_prefill(wall: float, server: float, tokens: int) -> bool:
 def agree_on_decode(wall: float, server: float) -> bool:
     """The same for the span from the first token to the last."""
     seconds = AGREE_SECONDS if wall < _SHORT_SECONDS else _AGREE_DECODE_SECONDS
-    if wall >= _LONG_SECONDS:
+    if wall >= _LONG_DECODE_SECONDS:
         seconds = _AGREE_LONG_SECONDS
     return agree(wall, server, seconds, _AGREE_DECODE_TIMES)

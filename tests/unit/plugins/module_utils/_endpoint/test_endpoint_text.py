@@ -181,7 +181,9 @@ def test_between_the_first_token_and_the_last_there_is_little_to_differ(
 @pytest.mark.parametrize(
     ("wall", "server", "tokens", "agrees"),
     [
-        (1.5, 1.1, 4_000, True),
+        (0.9, 0.6, 4_000, True),
+        (1.5, 1.41, 4_000, True),
+        (1.5, 1.3, 4_000, False),
         (2.6, 2.0, 4_000, False),
         (2.6, 2.49, 4_000, True),
         (2.6, 2.35, 43_500, True),
