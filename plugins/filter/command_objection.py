@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - The engine does not start with an option that it does not know, so this is told before anything stops.
-positional: _input, values, version
+positional: _input, values, options, ledger
 options:
   _input:
     description:
@@ -24,10 +24,17 @@ options:
       - The values of the env that is to be installed.
     type: dict
     required: true
-  version:
+  options:
     description:
-      - The release of the engine that will run; nothing is refused where it is not known.
-    type: str
+      - The options of M(kvfleet.radiance.pair_plan), with V(image) where another one is asked for.
+    type: dict
+    required: true
+  ledger:
+    description:
+      - The ledger of the boot that runs, whose release counts where no other image is asked for. Nothing is refused
+        where the release is not known.
+    type: dict
+    required: true
 """
 
 EXAMPLES = r"""
@@ -35,7 +42,7 @@ EXAMPLES = r"""
   ansible.builtin.fail:
     msg: "{{ objection }}"
   vars:
-    objection: "{{ endpoint_services[0] | kvfleet.radiance.command_objection(values, '1.2.4') }}"
+    objection: "{{ endpoint_services[0] | kvfleet.radiance.command_objection(values, {}, boot.ledger) }}"
   when: objection is truthy
 """
 

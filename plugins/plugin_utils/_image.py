@@ -175,8 +175,20 @@ def known_engine(ledger: t.Mapping[str, t.Any], record: t.Sequence[t.Mapping[str
     return {**ledger, "engine": {"version": version, "version_from": "image"}}
 
 
-def command_objection(service: t.Mapping[str, t.Any], values: t.Mapping[str, str], version: str | None) -> str:
-    """Which flags of the final command line the release no longer takes, in a sentence; empty where it takes all."""
+def command_objection(
+    service: t.Mapping[str, t.Any],
+    values: t.Mapping[str, str],
+    options: t.Mapping[str, t.Any],
+    ledger: t.Mapping[str, t.Any],
+) -> str:
+    """Which flags of the final command line the release no longer takes, in a sentence; empty where it takes all.
+
+    ``values`` are those of the env that is to be installed. The release is the one of ``options``, the planner's, or
+    where these ask for no other image the one of ``ledger``, the boot that runs; what nobody knows refuses nothing.
+    """
+    version = options.get("engine_version")
+    if not version and "image" not in options:
+        version = (ledger.get("engine") or {}).get("version")
     gone = [
         (flag, ".".join(map(str, since)))
         for flag, since in GONE_FLAGS

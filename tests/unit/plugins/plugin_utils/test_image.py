@@ -200,7 +200,8 @@ def test_flags_that_the_release_no_longer_takes_are_named(
     example: t.Any, version: str | None, flags: dict[str, str], gone: list[str]
 ) -> None:
     service = {**PODMAN, "flags": flags}
-    said = _image.command_objection(service, _files.env_values(service, example.new), version)
+    runs = {"engine": {"version": version}}
+    said = _image.command_objection(service, _files.env_values(service, example.new), {}, runs)
     assert [name for name in gone if name not in said] == []
     assert bool(said) is bool(gone)
     if gone:
@@ -210,7 +211,17 @@ def test_flags_that_the_release_no_longer_takes_are_named(
     if version == "1.3.0":
         assert said.endswith("Ask with -e fill=true, which leaves the split of the card to this release.")
         without = {**example.new, "weights_mib": None, "kv_mib": None}
-        assert _image.command_objection(service, _files.env_values(service, without), version) == ""
+        assert _image.command_objection(service, _files.env_values(service, without), {}, runs) == ""
+
+
+def test_the_release_of_a_command_line_is_that_of_the_image_that_is_asked_for(example: t.Any) -> None:
+    values = _files.env_values(PODMAN, example.new)
+    old, new = {"engine": {"version": "1.0.13"}}, {"engine": {"version": "1.3.0"}}
+    assert "engine 1.3.0" in _image.command_objection(PODMAN, values, {"image": AFTER, "engine_version": "1.3.0"}, old)
+    assert _image.command_objection(PODMAN, values, {"image": AFTER, "engine_version": "1.0.13"}, new) == ""
+    # What runs tells nothing of another image.
+    assert _image.command_objection(PODMAN, values, {"image": AFTER}, new) == ""
+    assert _image.command_objection(PODMAN, values, {}, {}) == ""
 
 
 def test_the_env_gets_the_image_and_the_inventory_is_pointed_out(example: t.Any) -> None:
