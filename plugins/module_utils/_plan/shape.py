@@ -70,7 +70,7 @@ class Shape(t.NamedTuple):
 
 def version_of(text: str | None) -> tuple[int, ...] | None:
     """``1.0.13`` as ``(1, 0, 13)``; None where the text does not start with such a version."""
-    found = re.match(r"^v?([0-9]+(?:\.[0-9]+)+)", text or "")
+    found = re.match(r"^v?([0-9]{1,9}(?:\.[0-9]{1,9})+)(?!\.?[0-9])", text or "")
     return tuple(int(part) for part in found.group(1).split(".")) if found else None
 
 

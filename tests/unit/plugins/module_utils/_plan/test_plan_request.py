@@ -101,6 +101,7 @@ def test_zero_is_not_a_pool_that_anyone_means():
         ({"accept": [{"gate": "pool", "reason": "x"}]}, "gate_not_acceptable", "'pool'"),
         ({"engine_version": "latest"}, "request_unreadable", "'latest'"),
         ({"engine_version": 1.3}, "request_unreadable", "1.3"),
+        ({"engine_version": "1." + "9" * 5000}, "request_unreadable", "'1.999"),
         ({"on_gate": "warn"}, "request_unreadable", "'warn'"),
         ({"arms": [{"weights_mib": 24000}]}, "request_unreadable", "prefill_tps"),
     ],
