@@ -101,14 +101,14 @@ def _run(settings: Settings, facts: Facts, runs_wanted: int, sizes: Sizes) -> di
             if not index:
                 raise Inconclusive(f"warm-up: {said.failure.says}", said.failure.kind)
         counted = growth(before, read_counters(settings.client), alone)
-        if not index:
-            # A count of more than the warm-up's own tokens would take every run for others' as well.
-            alone = not others_counted(counted, said.heard.prompt_tokens, said.heard.generated_tokens)
-        else:
+        others = summarize(watch.samples).in_flight
+        if index:
             counts.append(counted)
-            others = summarize(watch.samples).in_flight
             clock = read_clock(watch.samples, said.heard.first_at, said.heard.last_at)
             runs.append(score(said, sizes.tokens, others, counts[-1], bounds, clock, sizes.generate))
+        elif others is None or others <= 1:
+            # A count of more than the tokens of a warm-up that was alone would take every run for others' as well.
+            alone = not others_counted(counted, said.heard.prompt_tokens, said.heard.generated_tokens)
         if said.failure is not None:
             break
     turn = streams = None

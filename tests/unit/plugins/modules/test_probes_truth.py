@@ -76,7 +76,7 @@ def test_what_is_called_measured_is_true(tmp_path: pathlib.Path, depth: int, acc
         assert (found["draft_acceptance"] is None) is (depth == 0)
         if depth:
             with other_traffic(url):
-                found = found_on(url, 1)
+                found = found_on(url, 1, generate_tokens=1_024)
             check(found, *truth)
             assert (found["verdict"], found["prefill_tps"], found["decode_tps"]) == ("inconclusive", None, None)
 
@@ -84,9 +84,9 @@ def test_what_is_called_measured_is_true(tmp_path: pathlib.Path, depth: int, acc
 @pytest.mark.parametrize(
     ("speedup", "generate", "acceptance", "prefill", "fault"),
     [
-        # Between first and last token the wall clock alone takes a second, here as there.
-        (3, 236, 0.25, 6_000, "no_timings"),
-        (6, 320, 0.7, 4_000, "no_timings+slow_drip:8"),
+        # Between first and last token the wall clock alone takes more than a second, here as there.
+        (3, 290, 0.25, 6_000, "no_timings"),
+        (12, 768, 0.7, 4_000, "no_timings+slow_drip:4"),
         (10, 256, 0.7, 4_000, "wrong_timings:2"),
     ],
 )

@@ -21,7 +21,7 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._endpo
 def test_rates_by_the_wall_clock() -> None:
     def slow() -> Small:
         small = Small()
-        small.prefill_tps, small.decode_tps = 1600.0, 120.0
+        small.prefill_tps, small.decode_tps = 1600.0, 100.0
         return small
 
     small, found = measured(slow, runs=1, prompt_tokens=2000, generate_tokens=130)
@@ -112,6 +112,24 @@ def test_few_tokens_are_no_decode_rate() -> None:
     assert (found["decode_tps"], found["verdict"]) == (None, "inconclusive")
     assert found["prefill_tps"] is not None
     assert "127 generated tokens are too few" in found["says"]
+
+
+@pytest.mark.parametrize(("first", "verdict"), [(1, "inconclusive"), (0, "passed")])
+def test_what_only_the_engine_counted_is_other_traffic_unless_it_counts_otherwise(first: int, verdict: str) -> None:
+    def counting() -> Small:
+        small = Small()
+        small.timings = honest
+
+        def within(_call: Call, number: int) -> bool:
+            small.totals["generation_tokens"] += 100 if number >= first else 0
+            return False
+
+        small.within = within
+        return small
+
+    _small, found = measured(counting, runs=1)
+    assert found["verdict"] == verdict, found["says"]
+    assert ("other traffic: the engine counted" in found["says"]) is (first == 1)
 
 
 def test_a_reply_in_one_piece_shows_no_pace() -> None:
