@@ -103,7 +103,7 @@ def contract_words(plan: t.Mapping[str, t.Any]) -> list[str]:
         return []
     if contract["needed_mib"] is None:
         return [
-            "not known: no line of the boot that was planned from tells the KV figures of this shape, which ran before"
+            "not known: no line of the boot that was planned from tells the KV figures of this shape"
         ]
     less = ""
     if contract.get("backing") == "one_request":

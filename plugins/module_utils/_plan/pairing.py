@@ -171,5 +171,5 @@ def _does_not_fit(pool: int, limit: int, base: Situation) -> str:
 
 def _together(limit: int, base: Situation) -> str:
     """What the pair can have at most, and the line that says so; a reserve may be more than all of it."""
-    had = f"the pair together can have {mib(limit)}" if limit > 0 else "the reserves leave the pair nothing"
+    had = f"the pair together can have {mib(limit)}" if limit > 0 else "reserves and margins leave the pair nothing"
     return f"{had}, from {base.ceiling.surest.line!r}."

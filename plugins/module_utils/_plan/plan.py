@@ -159,7 +159,10 @@ def _refuse_sessions_without_cache(ledger: Ledger, request: Request) -> None:
 def _wanted_figures(
     ledger: Ledger, running: Running, shape: Shape, request: Request, engine_splits: bool
 ) -> tuple[Figures, list[str]]:
-    """The figures of the wanted shape, and warnings; unknown ones only for what ran here before and needs no fill."""
+    """The figures of the wanted shape, and warnings; unknown ones only where no pair has to be found by them.
+
+    That is a stated pair that ran here before, and an engine that splits the card itself.
+    """
     effective = running.effective
     try:
         return kv_figures(
@@ -172,12 +175,11 @@ def _wanted_figures(
         )
     except RadianceError as error:
         whole = request.weights_mib is not None and request.kv_mib is not None
-        if request.ran_before is None or not (whole or engine_splits):
+        ran = request.ran_before is not None and whole
+        if not (ran or engine_splits):
             raise
-        said = (
-            f"{error.text.split(':')[0]}: the contract is not told. It ran here before ({request.ran_before}), so it "
-            "is not refused."
-        )
+        why = f"It ran here before ({request.ran_before})" if ran else "The engine splits the card itself"
+        said = f"{error.text.split(':')[0]}: the contract is not told. {why}, so it is not refused."
         return UNKNOWN_FIGURES, [said]
 
 
@@ -243,6 +245,11 @@ def _remarks(candidate: Situation, predictions: t.Sequence[Json], restart: bool)
         said.append(
             f"This service copies finished sessions to host memory (--prefix-cache-host-mib {tier}): one whose blocks "
             "the pool gave up comes back from there, so live_sessions asks for speed here, not for survival."
+        )
+    trained = (candidate.ledger.get("model") or {}).get("trained_context")
+    if trained and shape.max_model_len > trained:
+        said.append(
+            f"A context of {shape.max_model_len:,} tokens is beyond the {trained:,} that the model was trained for."
         )
     cache = flags.get("prefix-cache-dir")
     if cache and shape.kv_cache_dtype != candidate.running.shape.kv_cache_dtype:

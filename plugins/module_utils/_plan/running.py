@@ -11,7 +11,15 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.architecture import kv_groups, pages_agree
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES, SHAPE_NAMES, Shape
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import (
+    DEFAULT_DTYPE,
+    HOST_CHECKPOINTS_FROM,
+    KNOWN_DTYPES,
+    SHAPE_NAMES,
+    Shape,
+    at_least,
+    version_of,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Ledger, digits, mib
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import Size, size_from_dict
 
@@ -69,7 +77,7 @@ def read_running(ledger: Ledger, stated: t.Mapping[str, int | str]) -> Running:
         elif name in stated:
             values[name] = stated[name]
     if "kv_cache_dtype" not in values:
-        dtype = _dtype_from_pages(ledger, values)
+        dtype = _dtype_from_pages(ledger, values) or _default_dtype(ledger)
         if dtype is not None:
             values["kv_cache_dtype"] = dtype
     missing += [name for name in SHAPE_NAMES if name not in values]
@@ -154,6 +162,13 @@ def _fewer_drafts(ledger: Ledger, shape: Shape) -> int | None:
         return None
     depth = int(rows) // shape.max_num_seqs - 1
     return depth if depth < shape.num_speculative_tokens else None
+
+
+def _default_dtype(ledger: Ledger) -> str | None:
+    """The dtype of an engine whose command line names none, for the releases of which that is known (1.0.x)."""
+    version = (ledger.get("engine") or {}).get("version")
+    known = version_of(version) is not None and not at_least(version, HOST_CHECKPOINTS_FROM)
+    return DEFAULT_DTYPE if known and ledger.get("flags") and "kv-cache-dtype" not in ledger["flags"] else None
 
 
 def _dtype_from_pages(ledger: Ledger, values: t.Mapping[str, t.Any]) -> str | None:

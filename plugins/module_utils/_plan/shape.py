@@ -13,6 +13,8 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, whole_or_float
 
 KNOWN_DTYPES = ("bf16", "fp8")
+# --kv-cache-dtype of an engine that was given none (1.0.x).
+DEFAULT_DTYPE = "bf16"
 SHAPE_NAMES = ("max_num_seqs", "max_model_len", "kv_cache_dtype", "num_speculative_tokens")
 
 # From these releases on: checkpoints live in pinned host memory; the pair's flags are gone.

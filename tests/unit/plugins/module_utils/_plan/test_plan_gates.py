@@ -420,7 +420,7 @@ def test_a_reserve_beyond_the_card_is_told_in_words_and_not_as_less_than_nothing
     for pair in ("fill", {"weights_mib": 24000}, {"weights_mib": 24100, "kv_mib": 5120}):
         text = refusal(ledger(), {**huge, "pair": pair}).text
         assert "-9" not in text and "reserve" in text
-    assert "the reserves leave the pair nothing" in refusal(ledger(), huge).text
+    assert "reserves and margins leave the pair nothing" in refusal(ledger(), huge).text
 
 
 def test_one_request_is_not_called_a_contract_of_all() -> None:

@@ -172,6 +172,22 @@ def test_what_nothing_tells_is_named():
     assert make_plan(silent, {"running": told})["to"]["weights_mib"] == 25844
 
 
+def test_a_command_line_without_a_dtype_has_the_engines_own():
+    # Nothing tells it by its pages, since the architecture is another one.
+    bare = ledger(model={"arch": "other"}, flags={"kv-cache-dtype": None})
+    assert make_plan(bare, {})["from"]["kv_cache_dtype"] == "bf16"
+    # Of a later release, and of a process whose command line cannot be read, nobody knows.
+    for more in ({"engine": {"version": "1.2.4"}}, {"engine": {"version": None}}):
+        assert refusal({}, {**bare, **more}).code == "running_unknown"
+    assert make_plan(ledger(flags={"kv-cache-dtype": None}), {})["from"]["kv_cache_dtype"] == "fp8"
+
+
+def test_a_context_beyond_what_the_model_was_trained_for_is_a_warning():
+    said = "A context of 300,000 tokens is beyond the 262,144 that the model was trained for."
+    assert said in make_plan(ledger(), {"shape": {"max_model_len": 300000}})["warnings"]
+    assert said not in make_plan(ledger(), {"shape": {"max_model_len": 262144}})["warnings"]
+
+
 def test_keeping_a_rounded_pair_over_a_restart_needs_its_whole_number():
     rounded = ledger(flags={"vram-weights-mib": None}, pair={"weights_mib": 24002.56, "kv_mib": 5120.0, "exact": False})
     request = {"pair": "keep", "shape": {"max_num_seqs": 2}}

@@ -90,6 +90,20 @@ def test_an_engine_that_takes_no_pair_never_held_one() -> None:
     assert refusal(ledger(), request).code == "engine_takes_pair"
 
 
+def test_an_engine_that_splits_the_card_needs_no_figures_to_do_so() -> None:
+    boot = ledger(
+        model=OTHER,
+        engine={"version": "1.3.2", "version_from": "endpoint"},
+        flags={"vram-weights-mib": None, "vram-kv-mib": None},
+        pair={"weights_mib": 24002.56, "kv_mib": 5120.0, "exact": False},
+    )
+    boot["budget"].update(weights="derived", kv="derived")
+    plan = make_plan(boot, {"shape": {"kv_cache_dtype": "bf16"}})
+    assert (plan["changes"], plan["to"]["kv_mib"]) == (["kv_cache_dtype"], None)
+    assert plan["contract"]["needed_mib"] is None
+    assert any("The engine splits the card itself, so it is not refused" in said for said in plan["warnings"])
+
+
 def test_a_dtype_that_ran_or_runs_here_is_taken() -> None:
     boot = ledger(flags={"kv-cache-dtype": "bf16_i8"}, model=OTHER)
     kept = make_plan(boot, {"shape": {"kv_cache_dtype": "bf16_i8"}, "pair": "keep"})
