@@ -89,11 +89,11 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
         lines += _words.table(rows)
         if ended is not None and ended["kind"] == "rolled_back":
             lines += _wrapped([f"rolled back: {ended['says']}"])
-        lines += _wrapped(
-            f"{item['id']}: {item['says']}"
-            for item in predictions
-            if item["verdict"] in ("killed", "void") and item["says"]
-        )
+        reasons: dict[str, list[str]] = {}
+        for item in predictions:
+            if item["verdict"] in ("killed", "void") and item["says"]:
+                reasons.setdefault(item["says"], []).append(item["id"])
+        lines += _wrapped(f"{', '.join(names)}: {says}" for says, names in reasons.items())
         lines += _probe_lines(attempt)
         total = sum(so_far.values())
         here = [sum(item["verdict"] == word for item in predictions) for word in _COUNTED]

@@ -82,6 +82,15 @@ def test_what_was_printed_in_gib_is_told_with_its_rounding(example: t.Any) -> No
     assert row(lines, "settled_free_mib.card0  ").endswith(" 2,058.24 ± 5.12 held")
 
 
+def test_one_reason_for_several_predictions_is_told_once(example: t.Any) -> None:
+    names = ("weights_mib", "settled_free_mib.card0")
+    killed = [{**example.verdict(name, "killed", None), "says": "The boot did not print it."} for name in names]
+    lines = told(example, [example.planned(), example.rolled_back(), *killed])
+    assert [line for line in lines if "did not print it" in line] == [
+        "  weights_mib, settled_free_mib.card0: The boot did not print it."
+    ]
+
+
 def test_a_roll_back_says_where_it_returned_to(example: t.Any) -> None:
     back = example.entry("rollback", to=example.old, returns_to="0123456789ab", says="returning to 24,000 + 5,120")
     assert "  returning to 24,000 + 5,120" in told(example, [example.planned(), back, example.switched()])
