@@ -200,7 +200,8 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
         if entry["id"] == to and _put_in_force(entry):
             ran = entry["kind"] in ("switched", "rolled_back") or entry["attempt"] in held
             return _return_to(_put_in_force(entry), entry.get("image"), entry, ran)
-    found = [entry for entry in record if _put_in_force(entry)]
+    # A planned line may have come to nothing; what ended an attempt tells what served.
+    found = [entry for entry in record if entry["kind"] in ("switched", "rolled_back") and _put_in_force(entry)]
     several = len({entry.get("image") for entry in found}) > 1
     choices = [_choice(entry, several) for entry in found]
     raise RadianceError(
