@@ -149,6 +149,27 @@ def test_predictions_of_the_worked_example():
     assert plan["law"]["status"] == "inside" and "3,996 t/s" in plan["law"]["says"]
 
 
+def test_a_kept_pool_that_is_known_as_printed_is_predicted_as_printed():
+    boot = ledger(flags={"vram-weights-mib": None}, pair={"weights_mib": 24002.56, "kv_mib": 5120.0, "exact": False})
+    plan = make_plan(boot, {"pair": "keep"})
+    kept = prediction(plan, "weights_mib")
+    assert (kept["low"], kept["high"], kept["because"]) == (23997.44, 24007.68, "as it runs: 23.44 GiB")
+    stated = prediction(make_plan(boot, {"pair": {"weights_mib": 24000, "kv_mib": 5119}}), "weights_mib")
+    assert (stated["low"], stated["high"]) == (24000, 24000)
+
+
+def test_what_the_arena_lends_does_not_size_a_slot():
+    # Every expert is in a slab that is not full: a slot is by what the idle cache lends, 1.07 MiB, not by the arena's 8.
+    slab = [{"rank": 0, "slots": 17548, "shadow_slots": 32, "pool_slots": 0, "static": size("42.40 MiB")}]
+    lent = [
+        {"from": "activation_arena", "slots": 62, "size": size("496.00 MiB")},
+        {"from": "kv_cache", "slots": 4000, "size": size("4.18 GiB")},
+    ]
+    plan = make_plan(ledger(slab=slab, lent=lent), {"pair": {"weights_mib": 15000, "kv_mib": 5120}})
+    slots = prediction(plan, "slab_slots.rank0")
+    assert 13800 <= slots["low"] <= 13977 <= slots["high"] <= 14200
+
+
 def test_a_pair_past_the_ceiling_is_refused_with_the_numbers():
     with pytest.raises(RadianceError) as refused:
         make_plan(ledger(), {"pair": {"weights_mib": 26000, "kv_mib": 5120}})

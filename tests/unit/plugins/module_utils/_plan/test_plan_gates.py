@@ -423,6 +423,14 @@ def test_a_reserve_beyond_the_card_is_told_in_words_and_not_as_less_than_nothing
     assert "reserves and margins leave the pair nothing" in refusal(ledger(), huge).text
 
 
+def test_options_say_what_a_pool_for_one_request_backs() -> None:
+    asked = {"backing": "one_request", "backing_reason": "a single user"}
+    for request, one in ((asked, True), ({}, False)):
+        options = {option["name"]: option["says"] for option in make_plan(ledger(), request)["options"]}
+        for name in ("fill", "one_more_sequence"):
+            assert ("one of them backed at once, which is less than the contract" in options[name]) is one
+
+
 def test_one_request_is_not_called_a_contract_of_all() -> None:
     asked = {"backing": "one_request", "backing_reason": "a single user", "shape": {"max_model_len": 6_000_000}}
     text = refusal(ledger(), asked).text

@@ -182,6 +182,14 @@ def test_a_command_line_without_a_dtype_has_the_engines_own():
     assert make_plan(ledger(flags={"kv-cache-dtype": None}), {})["from"]["kv_cache_dtype"] == "fp8"
 
 
+def test_a_context_of_zero_is_what_the_model_was_trained_for():
+    silent = {"sequences": 3, "tokens": None}
+    asked = ledger(flags={"max-model-len": "0"}, capacity=silent)
+    assert make_plan(asked, {})["from"]["max_model_len"] == 262144
+    # No flag and no line tell it: nothing is taken for it.
+    assert refusal({}, ledger(flags={"max-model-len": None}, capacity=silent)).code == "running_unknown"
+
+
 def test_a_context_beyond_what_the_model_was_trained_for_is_a_warning():
     said = "A context of 300,000 tokens is beyond the 262,144 that the model was trained for."
     assert said in make_plan(ledger(), {"shape": {"max_model_len": 300000}})["warnings"]
