@@ -159,7 +159,7 @@ def test_a_kept_pool_that_is_known_as_printed_is_predicted_as_printed():
 
 
 def test_what_the_arena_lends_does_not_size_a_slot():
-    # Every expert is in a slab that is not full: a slot is by what the idle cache lends, 1.07 MiB, not by the arena's 8.
+    # Every expert is in a slab that is not full: by what the idle cache lends a slot is 1.07 MiB, by the arena 8.
     slab = [{"rank": 0, "slots": 17548, "shadow_slots": 32, "pool_slots": 0, "static": size("42.40 MiB")}]
     lent = [
         {"from": "activation_arena", "slots": 62, "size": size("496.00 MiB")},
