@@ -102,9 +102,7 @@ def contract_words(plan: t.Mapping[str, t.Any]) -> list[str]:
     if not contract:
         return []
     if contract["needed_mib"] is None:
-        return [
-            "not known: no line of the boot that was planned from tells the KV figures of this shape"
-        ]
+        return ["not known: no line of the boot that was planned from tells the KV figures of this shape"]
     less = ""
     if contract.get("backing") == "one_request":
         less = f"backing one_request, less than the contract of {contract['full_mib']:,.2f} MiB for all: "
