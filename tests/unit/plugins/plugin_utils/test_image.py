@@ -51,8 +51,8 @@ def told(
 GONE = {"rc": 125, "stdout": "[]\n", "stderr": "Error: localhost/radiance:2: image not known\n"}
 
 
-def choice(asked: str, inspected: t.Mapping[str, t.Any], service: t.Any = PODMAN, **more: t.Any) -> dict[str, t.Any]:
-    return _image.image_choice(service, asked, inspected, LEDGER, **more)
+def choice(asked: str, inspected: t.Mapping[str, t.Any], service: t.Any = None, **more: t.Any) -> dict[str, t.Any]:
+    return _image.image_choice(service or PODMAN, asked, inspected, LEDGER, **more)
 
 
 @pytest.mark.parametrize(
