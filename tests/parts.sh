@@ -141,7 +141,7 @@ part_types() {
     return $status
 }
 
-part_unit() { python -m pytest -q -n 2 --durations=12 tests/unit; }
+part_unit() { python -m pytest -q -n 3 --durations=12 tests/unit; }
 
 # --------------------------------------------------------------------------------------------------- Ansible's own checks
 
@@ -196,9 +196,9 @@ part_units() {
     seed
     mapfile -t files < <(
         sources 'tests/unit/plugins/modules/test_*.py' 'tests/unit/plugins/module_utils/*test_*.py' |
-            grep -vE '/test_switch_(units|kills|by_hand)[a-z_]*\.py$'
+            grep -vE '/test_switch_(units|kills|by_hand|survives)[a-z_]*\.py$'
     )
-    with_tree ansible-test units --color no --num-workers 2 --target-python venv/3.9 "${files[@]}"
+    with_tree ansible-test units --color no --num-workers 3 --target-python venv/3.9 "${files[@]}"
 }
 
 part_integration() {
@@ -288,7 +288,7 @@ next_environment() {
 # What runs on the controller; what runs on targets, and the rehearsal engine, know nothing of Ansible's releases.
 part_next_unit() {
     next_environment || return
-    python -m pytest -q -n 2 tests/unit --ignore=tests/unit/rehearsal --ignore=tests/unit/worlds \
+    python -m pytest -q -n 3 tests/unit --ignore=tests/unit/rehearsal --ignore=tests/unit/worlds \
         --ignore=tests/unit/plugins/module_utils
 }
 

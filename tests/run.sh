@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The project's tests.
 #
-#   tests/run.sh            all parts, the quick ones first, and `hosts` beside them
+#   tests/run.sh            all parts, the quick ones first; some beside others
 #   tests/run.sh PART ...   only these; `tests/run.sh --list` names them
 #
 # Needs git and Python 3.11 or newer; makes .venv and installs what requirements/ pins. Nothing outside the checkout is
@@ -19,6 +19,9 @@ PARTS=(
     shell ruff format yaml types changelog galaxy docs lint sanity next-sanity hosts
     unit units integration molecule rehearsal next-unit next-rehearsal
 )
+# A part that leaves one core free, and the one that is begun with it: `hosts` mostly waits for its machines, and what
+# stands before it only reads the sources.
+declare -A BESIDE=([shell]=hosts [integration]=molecule)
 EXTRA_PARTS=(mutations worlds plans bench docker)
 
 # limit PART: the seconds after which it is ended
@@ -108,7 +111,7 @@ finish() {
 }
 
 main() {
-    local since=$SECONDS part
+    local since=$SECONDS part beside
     mkdir -p "$LOGS"
     if ! set_up >"$LOGS/set-up.log" 2>&1 </dev/null; then
         tail -n 60 "$LOGS/set-up.log"
@@ -117,11 +120,9 @@ main() {
     fi
     printf '%-16s %-8s %5d s\n' set-up 'done' $((SECONDS - since))
     for part in "${wanted[@]}"; do
-        # Mostly it waits for its machines. What is named before it only reads the sources, and is done sooner.
-        if [[ $part == hosts ]]; then start hosts; fi
-    done
-    for part in "${wanted[@]}"; do
-        if [[ $part != hosts ]]; then start "$part"; fi
+        if [[ -z ${pids[$part]:-} ]]; then start "$part"; fi
+        beside=${BESIDE[$part]:-}
+        if [[ -n $beside && -z ${began[$beside]:-} && " ${wanted[*]} " == *" $beside "* ]]; then start "$beside"; fi
         finish "$part"
     done
     printf 'in all %d s' $((SECONDS - since))
