@@ -7,7 +7,10 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+import stat
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cards import DRM
@@ -79,14 +82,21 @@ def run(module: t.Any, probe: t.Callable[[Settings], t.Mapping[str, t.Any]], cos
     module.exit_json(changed=False, **result)
 
 
+def key_text(path: str) -> str:
+    """What a key file holds, without white space around it. Raises OSError, also for a pipe, which might never end."""
+    with open(path, encoding="utf-8", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return file.read(_KEY_FILE_LIMIT).strip()
+
+
 def read_key(api_key: str | None, api_key_file: str | None) -> str | None:
     """The key to send. Raises RadianceError ``key_unusable`` (without the key) for one that cannot be kept secret."""
     key, source = api_key, "api_key"
     if api_key_file is not None:
         source = f"api_key_file {api_key_file}"
         try:
-            with open(api_key_file, encoding="utf-8") as file:
-                key = file.read(_KEY_FILE_LIMIT).strip()
+            key = key_text(api_key_file)
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not text"
             raise RadianceError(

@@ -13,6 +13,7 @@ import time
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint import client
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import key_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Run
 
@@ -56,8 +57,7 @@ def read_key(path: str | None) -> str | None:
     if path is None:
         return None
     try:
-        with open(path, encoding="utf-8") as handle:
-            return handle.read().strip()
+        return key_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise RadianceError(
             f"api_key_file {path} cannot be read on the target: {type(error).__name__}.", code="api_key_file_unreadable"

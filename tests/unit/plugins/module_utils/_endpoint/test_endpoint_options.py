@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import typing as t
 
@@ -71,7 +72,8 @@ def test_a_key_from_a_file_loses_its_newline(tmp_path: pathlib.Path) -> None:
 
 def test_a_key_file_that_cannot_be_read(tmp_path: pathlib.Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\xfa-secret-key")
-    for path in (tmp_path / "absent", tmp_path / "bytes", tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # nobody writes to it
+    for path in (tmp_path / "absent", tmp_path / "bytes", tmp_path / "pipe", tmp_path):
         with pytest.raises(RadianceError) as caught:
             read_key(None, str(path))
         assert caught.value.code == "key_unreadable"
