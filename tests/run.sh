@@ -16,11 +16,11 @@ source tests/parts.sh
 
 LOGS=$CACHE/tests
 PARTS=(
-    shell ruff format yaml types changelog galaxy docs lint sanity next-sanity hosts
-    unit units integration molecule rehearsal next-unit next-rehearsal
+    shell ruff format yaml types changelog galaxy docs lint sanity next-sanity next-rehearsal hosts
+    unit units integration molecule rehearsal next-unit
 )
-# A part that leaves one core free, and the one that is begun with it: `hosts` mostly waits for its machines, and what
-# stands before it only reads the sources.
+# A part that leaves one core free, and the one that is begun with it: `hosts` mostly waits for its machines, and each
+# that stands before it takes one core.
 declare -A BESIDE=([shell]=hosts [integration]=molecule)
 EXTRA_PARTS=(mutations worlds plans bench docker)
 
