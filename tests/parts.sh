@@ -289,7 +289,7 @@ next_environment() {
 part_next_unit() {
     next_environment || return
     python -m pytest -q -n 3 tests/unit --ignore=tests/unit/rehearsal --ignore=tests/unit/worlds \
-        --ignore=tests/unit/plugins/module_utils
+        --ignore=tests/unit/plugins/module_utils --ignore-glob="*/modules/test_probes_*"
 }
 
 part_next_sanity() {
