@@ -84,22 +84,20 @@ MUTATIONS = [
     # 6: after any failure the old pair serves, or the result says that it does not.
     Mutation(
         6,
-        f"{CORE}/_switch/transaction.py",
+        f"{CORE}/_switch/back.py",
         'put_back = files.restore(self.journal.data["files"])\n            self.run.changed = True\n',
         "put_back = []\n            self.run.changed = True\n",
         SWITCH,
     ),
     Mutation(
         6,
-        f"{CORE}/_switch/transaction.py",
+        f"{CORE}/_switch/back.py",
         'put_back = files.restore(self.journal.data["files"])\n            self.run.changed = self.run.changed or',
         "put_back = []\n            self.run.changed = self.run.changed or",
         SWITCH,
     ),
     Mutation(6, f"{CORE}/_switch/transaction.py", "            if wrong:\n", "            if False:\n", SWITCH),
-    Mutation(
-        6, f"{CORE}/_switch/transaction.py", 'self.run.outcome = "failed"', 'self.run.outcome = "rolled_back"', SWITCH
-    ),
+    Mutation(6, f"{CORE}/_switch/back.py", 'self.run.outcome = "failed"', 'self.run.outcome = "rolled_back"', SWITCH),
     Mutation(
         6,
         f"{CORE}/_switch/switch.py",

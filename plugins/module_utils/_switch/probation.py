@@ -6,26 +6,12 @@ While it lasts a drop-in of the unit, ``kvfleet-probation.conf``, runs ``probati
 the unit stops. The old files lie beside those in force and are renamed over them; that they are gone, or that
 ``probation.mark`` is there, tells the next run what happened. That run writes it into the record and clears up.
 
-``probation.json``::
-
-    schema: "kvfleet.radiance/switch-probation/1"
-    id, service, host, attempt, seconds: of the switch
-    unit, scope, drop_in              the drop-in's path
-    until: {boot_id, uptime, wall}    see scripts.Until
-    to, image                         the pair on probation
-    old: {to, image, ...}             the pair that it would return to
-    files: [{dest, existed, old, sha256, ...}]
-
-Under the name ``probation.ended`` it is one that is being cleared up.
-
 Private to the collection: it may change in any release.
 """
 
 from __future__ import annotations
 
 import contextlib
-import datetime
-import hashlib
 import json
 import os
 import time
@@ -38,130 +24,15 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import fi
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.probation_begun import (
+    SCHEMA,
+    Probation,
+    file_hash,
+    uptime,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.scripts import Until, probation_script
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
-
-SCHEMA = "kvfleet.radiance/switch-probation/1"
-_PARTS = (".sh", ".armed", ".mark", ".json", ".ended")
-
-
-class Probation:
-    """One that was begun and not ended."""
-
-    def __init__(self, state: State, data: dict[str, t.Any]) -> None:
-        self.state = state
-        self.data = data
-
-    @classmethod
-    def load(cls, state: State) -> Probation | None:
-        """What an earlier switch began, or None. Raises RadianceError ``switch_probation_unreadable``."""
-        path = state.probation + ".ended"
-        content = _durable.read(path)
-        ended = content is not None
-        if not ended:
-            path = state.probation + ".json"
-            content = _durable.read(path)
-        if content is None:
-            return None
-        try:
-            data = json.loads(content)
-            if data["schema"] != SCHEMA or data["service"] != state.service:
-                raise ValueError("another shape")
-            for name in ("id", "host", "unit", "scope", "drop_in", "until", "to", "image", "old", "files", "seconds"):
-                data[name]  # noqa: B018  a KeyError names what is missing
-        except (ValueError, KeyError, TypeError) as error:
-            raise RadianceError(
-                f"{path} is not a probation of this release ({error}). Nothing was changed. Move it away, and remove "
-                "kvfleet-probation.conf from the drop-ins of the unit.",
-                code="switch_probation_unreadable",
-            ) from error
-        found = cls(state, data)
-        if ended:
-            found.end()  # a run was killed while it did so
-            return None
-        return found
-
-    @property
-    def pair(self) -> str:
-        """The pair on probation, in words."""
-        return referee.pair_text(self.data["to"])
-
-    @property
-    def until(self) -> str:
-        """The deadline, UTC."""
-        return _utc(self.data["until"]["wall"])
-
-    def over(self) -> bool:
-        """Whether the deadline has passed."""
-        until = self.data["until"]
-        if until["boot_id"] == host_boot():
-            return _uptime() >= float(until["uptime"])
-        return time.time() >= float(until["wall"])
-
-    def left(self) -> list[dict[str, t.Any]]:
-        """The files that were not put back."""
-        return [entry for entry in self.data["files"] if entry["old"] and os.path.exists(entry["old"])]
-
-    def crashed(self) -> bool:
-        """Whether the script has acted."""
-        return os.path.exists(self.state.probation + ".mark") or self.returned()
-
-    def returned(self) -> bool:
-        """Whether the script has put anything back, which uses up the copy."""
-        return any(
-            entry["old"] and not os.path.exists(entry["old"]) and _hash(entry["dest"]) == entry["sha256"]
-            for entry in self.data["files"]
-        )
-
-    def what_ended_it(self) -> tuple[str, str | None]:
-        """How the engine ended, in words, and when (UTC); a script that was cut, or a full disk, notes nothing."""
-        words = (_durable.read(self.state.probation + ".mark") or b"").decode("ascii", "replace").split()
-        if len(words) != 4 or not words[0].isdecimal():
-            return "in a way that nothing has noted", None
-        how = {"exited": "with status", "killed": "by signal", "dumped": "by signal"}.get(words[2], words[2])
-        result = "" if words[1] in ("exit-code", "signal") else f" ({words[1]})"
-        return f"{how} {words[3]}{result}", _utc(int(words[0]))
-
-    def finish_return(self) -> None:
-        """Put back what a script that was cut has left."""
-        for entry in self.left():
-            os.replace(entry["old"], entry["dest"])
-        for entry in self.data["files"]:
-            if not entry["existed"]:
-                _durable.remove(entry["dest"])
-
-    def end(self) -> None:
-        """Nothing returns any more from here on, and nothing of it is left; can be done again after it was cut."""
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(self.state.probation + ".json", self.state.probation + ".ended")
-        _durable.remove(self.state.probation + ".sh")
-        if unit_files.remove(self.data["drop_in"]):
-            unit_files.ask(self.data["scope"], "daemon-reload")
-        for entry in self.left():
-            _durable.remove(entry["old"])
-        for part in _PARTS:
-            _durable.remove(self.state.probation + part)
-        _durable.sync_folder(self.state.folder)
-
-    def result(self, state: str, says: str) -> dict[str, t.Any]:
-        """What the module returns of it."""
-        return {"state": state, "until": self.until, "seconds": self.data["seconds"], "says": says}
-
-
-def _hash(path: str) -> str | None:
-    content = _durable.read(path)
-    return None if content is None else hashlib.sha256(content).hexdigest()
-
-
-def _uptime() -> float:
-    with open("/proc/uptime", encoding="ascii") as file:
-        return float(file.read().split()[0])
-
-
-def _utc(seconds: float) -> str:
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)  # noqa: UP017  datetime.UTC is 3.11's
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def check(request: Request, manager: Manager, changes: t.Sequence[files.Change], runs: bool) -> None:
@@ -202,7 +73,7 @@ def begin(state: State, run: Run, journal: t.Mapping[str, t.Any], host: str) -> 
     try:
         manager = manager_of(journal["manager"])
         unit, scope = t.cast("tuple[str, str]", manager.watched())
-        until = Until(host_boot(), int(_uptime()) + seconds, int(time.time()) + seconds)
+        until = Until(host_boot(), int(uptime()) + seconds, int(time.time()) + seconds)
         found = Probation(
             state,
             {
@@ -219,7 +90,7 @@ def begin(state: State, run: Run, journal: t.Mapping[str, t.Any], host: str) -> 
                 "to": journal["expect"]["to"],
                 "image": journal["expect"].get("image"),
                 "old": journal["old"],
-                "files": [{**entry, "sha256": entry["old"] and _hash(entry["old"])} for entry in journal["files"]],
+                "files": [{**entry, "sha256": entry["old"] and file_hash(entry["old"])} for entry in journal["files"]],
             },
         )
         script = probation_script(

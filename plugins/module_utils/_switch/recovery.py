@@ -19,7 +19,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.transaction import Transaction, as_radiance_error
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.steps import as_radiance_error
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.transaction import Transaction
 
 _NOTHING_STOPPED = ("precheck", "drain")
 # From here on the new files are in place, and whatever runs was started from them.

@@ -30,7 +30,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress, State, locked
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.transaction import Transaction, as_radiance_error
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.steps import as_radiance_error
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.transaction import Transaction
 
 
 def switch(request: Request, check_mode: bool) -> Run:

@@ -1,21 +1,17 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The switch itself: forward to the new pair, or back to the old one.
+"""The switch itself: forward to the new pair, or round and back to the old one.
 
 Each phase is written into the journal before anything of it happens, so that ``recovery`` can tell from the journal
-and from the live process what was done. Every phase of going back may be done twice.
+and from the live process what was done.
 Private to the collection: it may change in any release.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boot_guard,
@@ -27,30 +23,20 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     referee,
     release,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, instant, seconds_since
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase, Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.back import WayBack
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, instant
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.steps import as_radiance_error
 
-_INTERRUPTED = {"code": "interrupted", "says": "the run that switched was interrupted before the new pair was up"}
 
-
-class Transaction:
-    """One journal being worked off. What is started, stopped and restored comes from the journal, not from options."""
+class Transaction(WayBack):
+    """One switch, from drain to keep."""
 
     def __init__(self, request: Request, state: State, run: Run, journal: Journal) -> None:
-        self.request = request
-        self.state = state
-        self.run = run
-        self.journal = journal
-        data = journal.data
-        self.manager = manager_of(data["manager"])
-        self.old: dict[str, t.Any] | None = data["old"]
-        self.expect: dict[str, t.Any] = data["expect"]
+        super().__init__(request, state, run, journal)
         self._reading: Reading | None = None
-
-    # Forward
 
     def forward(self) -> None:
         """From drain to keep. Raises RadianceError when it did not: the old pair serves then, or the error says not."""
@@ -129,17 +115,6 @@ class Transaction:
         if self.manager.described["kind"] == "systemd":
             boot_guard.arm(self.state, self.journal.data["files"])
 
-    def start(self) -> None:
-        """Start whatever the files now say, in either direction."""
-        boot = self.manager.next_boot()
-        self.journal.enter("start", boot=boot)
-        with self.run.phase("start") as phase:
-            self.run.acted(self.manager.start_argv)
-            boot = self.manager.start(boot)
-            self.run.changed = True
-            phase.says = self.manager.began(boot)
-        self.journal.enter("ready", boot=boot)
-
     def ready(self) -> None:
         """Follow the new boot until it serves."""
         with self.run.phase("ready") as phase:
@@ -211,201 +186,6 @@ class Transaction:
                 ),
                 keep_old=on_probation,
             )
-
-    # Back
-
-    def go_back(self, cause: RadianceError) -> RadianceError:
-        """Turn round: restore the old files, start the old pair, wait for it. Returns the error to end with.
-
-        ``run.outcome`` is then ``rolled_back``, or ``failed`` where the old pair does not come back.
-        """
-        data = self.journal.data
-        data["cause"] = {"phase": data["phase"], "code": cause.code, "says": files.masked(cause.text)}
-        self.journal.enter("restore", direction="back")
-        return self.restore()
-
-    def restore(self, started: bool = False) -> RadianceError:
-        """Work off a journal whose direction is back. ``started``: the old pair was started by an earlier run."""
-        cause = self.journal.data["cause"]
-        old_image = (self.old or {}).get("image")
-        tried, old = referee.goal_text(self.expect, old_image), referee.pair_text((self.old or {}).get("to"))
-        why = f"The switch to {tried} ended in phase {cause['phase']}: {cause['says'].rstrip('.')}."
-        try:
-            if not started:
-                self._put_back()
-                self.start()
-            self._ready_again()
-        except Exception as error:
-            return self._failed(cause, why, as_radiance_error(error))
-        says = f"{why} The old pair {old} serves again{self._downtime()}."
-        self.run.says.append(says)
-        self.rolled_back()
-        return RadianceError(says, code=cause["code"])
-
-    def rolled_back(self) -> None:
-        """The old pair serves: record that and close."""
-        self.run.outcome = "rolled_back"
-        self._settle(self._back_entry(self.journal.data["cause"], serving=True))
-
-    def put_back_files(self) -> None:
-        """Restore the files and stop nothing: what serves by now was not started by us."""
-        cause = self.journal.data["cause"] or {"phase": self.journal.data["phase"], **_INTERRUPTED}
-        self.journal.enter("restore", direction="back", cause=cause)
-        with self.run.phase("restore") as phase:
-            put_back = files.restore(self.journal.data["files"])
-            self.run.changed = self.run.changed or bool(put_back)
-            phase.says = f"put back {', '.join(put_back)}" if put_back else "every file is as it was"
-
-    def _put_back(self) -> None:
-        with self.run.phase("restore") as phase:
-            found = self.manager.current()
-            ended = ""
-            if found is None:
-                self.manager.hold_down(self.request.stop_timeout)
-            else:
-                self.run.acted(self.manager.stop_argv(found.pid))
-                ended = self.manager.stop(found.pid, found.started_ticks, self.request.stop_timeout) + "; "
-            put_back = files.restore(self.journal.data["files"])
-            self.run.changed = True
-            phase.says = ended + (f"put back {', '.join(put_back)}" if put_back else "every file is as it was")
-            if self.old is None and not all(entry["existed"] for entry in self.journal.data["files"]):
-                raise RadianceError("nothing ran before, and there is no earlier file to start", code="nothing_ran")
-
-    def _ready_again(self) -> None:
-        with self.run.phase("ready") as phase:
-            # It has to serve; nobody judges its numbers.
-            reading = self._follow(phase)
-            self.run.restored = reading.ledger
-        try:
-            boots.save_receipt(self.state, reading)
-        except OSError as error:
-            self.run.warnings.append(f"The receipt of the old pair's new boot could not be saved ({error.strerror}).")
-
-    def _failed(self, cause: t.Mapping[str, t.Any], why: str, error: RadianceError) -> RadianceError:
-        """The old pair is not back. The journal stays for the next run to try again; not where nothing ran before."""
-        self.run.outcome = "failed"
-        self.run.changed = True
-        found, unknown = self._seen()
-        if found is not None and error.code == "engine_refused":
-            # It has said why it ends and may not have ended yet: neither we nor a person must wait for it to come up.
-            with contextlib.suppress(RadianceError):
-                self.manager.stop(found.pid, found.started_ticks, self.request.stop_timeout)
-            found, unknown = self._seen()
-        unrestored = files.by_hand(self.journal.data["files"])
-        with contextlib.suppress(OSError, RadianceError):
-            self._append(self._back_entry(cause, serving=False))
-        if self.old is None and found is None and not unknown and not unrestored:
-            with contextlib.suppress(OSError):
-                self.journal.close()
-            says = (
-                f"{why} Nothing ran before the switch, and nothing runs now ({error.text.rstrip('.')}). Every file is "
-                "as it was, and nothing is left to finish."
-            )
-        else:
-            self.run.by_hand = self.manager.by_hand(found, unrestored, unknown)
-            left = "" if found is None else f" Process {found.pid} was left running: it may still come up."
-            if unknown:
-                left = " Whether anything runs cannot be told, and a boot of either pair may."
-            down = "THE SERVICE IS DOWN: the old pair did not come back either"
-            if self.request.endpoint is not None and drain.healthy(self.request.endpoint)[0]:
-                down = "/health ANSWERS, and nothing tells which pair serves: the way back did not end well"
-            says = (
-                f"{why} {down}: {error.text.rstrip('.')}.{left} "
-                f"The next run tries again; by hand: {' ; '.join(self.run.by_hand)}"
-            )
-        self.run.says.append(says)
-        return RadianceError(says, code=cause["code"])
-
-    def _seen(self) -> tuple[Process | None, bool]:
-        """What runs, and whether that cannot be asked: nothing may keep us from saying that the service is down."""
-        with contextlib.suppress(RadianceError, OSError):
-            return self.manager.current(), False
-        return None, True
-
-    # Shared
-
-    def _follow(self, phase: Phase) -> Reading:
-        found = boots.await_ready(
-            self.manager,
-            self.journal.data["boot"],
-            phase,
-            timeout=self.request.ready_timeout,
-            endpoint=self.request.endpoint,
-        )
-        self.run.downtime_seconds = seconds_since(self.journal.data["stopped"])
-        serving = self.manager.current()
-        if serving is not None:
-            # The engine's own process, which a manager may not know yet at the start.
-            self.journal.data["boot"].update(pid=serving.pid, ticks=serving.started_ticks)
-        return found
-
-    def _downtime(self) -> str:
-        seconds = self.run.downtime_seconds
-        return "" if seconds is None else f" after {seconds:,.1f} s without service"
-
-    def _back_entry(self, cause: t.Mapping[str, t.Any], serving: bool) -> dict[str, t.Any]:
-        return self._entry(
-            "rolled_back",
-            to=(self.old or {}).get("to"),
-            image=((self.old or {}).get("image") or {}).get("name"),
-            tried=self.expect["to"],
-            phase=cause["phase"],
-            says=cause["says"],
-            downtime_seconds=self.run.downtime_seconds,
-            serving=serving,
-        )
-
-    def _entry(self, kind: str, **fields: t.Any) -> dict[str, t.Any]:
-        host = self.expect.get("host") or self.request.host
-        return _records.entry(kind, str(host), self.state.service, self.expect.get("attempt"), **fields)
-
-    def _settle(self, entry: dict[str, t.Any], keep_old: bool = False) -> None:
-        """A pair serves: record it once, give the gateway its service back, remove the journal.
-
-        The entry goes into the journal first, so that a run which finishes ours appends the same one.
-        """
-        kept = self.journal.data["record"]
-        if kept is not None and kept["kind"] == entry["kind"]:
-            entry = kept
-        try:
-            self.journal.enter("keep", record=entry)
-            self._append(entry)
-            self.after_ready()
-            self.journal.close(keep_old)
-        except OSError as error:
-            # Of a way back that the journal on the disk never heard of, nothing is left to do: it would be gone again.
-            lost = self.journal.stale and entry["kind"] == "rolled_back"
-            self.run.warnings.append(
-                f"The service serves, but {self.state.folder} cannot be written ({error.strerror}). "
-                + ("The record lacks this roll-back." if lost else "The next run completes the record.")
-            )
-            self.after_ready()
-            if lost:
-                with contextlib.suppress(OSError):
-                    self.journal.close()
-
-    def _append(self, entry: dict[str, t.Any]) -> None:
-        self.run.warnings += _records.append(self.state.records, [entry])
-        self.run.records.append(entry)
-
-    def after_ready(self) -> None:
-        """Tell the gateway that the service serves."""
-        if self.request.after_ready:
-            try:
-                drain.hook(self.run, "after_ready", self.request.after_ready)
-            except RadianceError as error:
-                # The service serves: a gateway that does not take it back is worth a warning, not another restart.
-                self.run.warnings.append(error.text)
-
-
-def as_radiance_error(error: Exception) -> RadianceError:
-    """What went wrong, whatever it was, as the one error that is reported."""
-    if isinstance(error, RadianceError):
-        return error
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        where = f"for {error.filename}" if error.filename else "in the state directory, or for a file of this switch"
-        return RadianceError(f"No room is left {where} ({error.strerror}). Make room on its disk.", code="disk_full")
-    return RadianceError(f"{type(error).__name__}: {error}", code="unexpected")
 
 
 def _stopped(error: RadianceError) -> RadianceError:

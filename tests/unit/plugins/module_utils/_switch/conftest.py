@@ -8,7 +8,7 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import journal_text, systemd_manager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import journal_text, systemd_manager, unit_seen
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import Service
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_units import UnitService
 
@@ -30,6 +30,7 @@ def unit_fixture(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.I
     service = UnitService(tmp_path)
     # The stand-ins answer at once, and nothing of theirs takes long.
     monkeypatch.setattr(systemd_manager, "_POLL", 0.1)
+    monkeypatch.setattr(unit_seen, "_POLL", 0.1)
     monkeypatch.setattr(journal_text, "_POLL", 0.1)
     monkeypatch.setattr(journal_text, "_LOG_DELAY", 2.0)
     monkeypatch.setenv("PATH", f"{service.programs}{os.pathsep}{os.environ['PATH']}")

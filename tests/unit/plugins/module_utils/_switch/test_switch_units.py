@@ -11,7 +11,7 @@ import time
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import systemd_manager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import unit_seen
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import read_request
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import (
@@ -280,7 +280,7 @@ def test_only_root_starts_a_unit_of_the_system(unit: UnitService, monkeypatch: p
 
 
 def test_a_unit_that_runs_another_container(unit: UnitService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(systemd_manager, "_PATIENCE", 0.5)
+    monkeypatch.setattr(unit_seen, "_PATIENCE", 0.5)
     result = refused(unit, name="other")
     assert result["code"] == "foreign_process"
     assert "podman of this user has no running container called other" in result["msg"]

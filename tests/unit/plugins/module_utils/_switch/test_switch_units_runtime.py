@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import systemd_manager
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import systemd_manager, unit_seen
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import NEW, OLD
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_units import RUN, UnitService
 
@@ -36,7 +36,7 @@ def test_nor_does_it_keep_the_old_pair_from_coming_back(unit: UnitService) -> No
 def test_a_runtime_that_never_answers_again_leaves_a_way_out(
     unit: UnitService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(systemd_manager, "_PATIENCE", 0.5)
+    monkeypatch.setattr(unit_seen, "_PATIENCE", 0.5)
     unit.start_old()
     unit.tell("after.start", [{"podman": -1}])
     result = unit.run(NEW, ready_timeout=2)
@@ -60,7 +60,7 @@ def test_a_runtime_that_never_answers_again_leaves_a_way_out(
 
 
 def test_a_runtime_that_never_answers_while_the_unit_stops(unit: UnitService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(systemd_manager, "_PATIENCE", 0.2)
+    monkeypatch.setattr(unit_seen, "_PATIENCE", 0.2)
     monkeypatch.setattr(systemd_manager, "KILL_WAIT", 0.5)
     unit.start_old()
     unit.tell("after.stop", [{"podman": -1}])
