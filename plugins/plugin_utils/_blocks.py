@@ -98,11 +98,12 @@ def placed(text: str, name: str, body: t.Sequence[str], style: Style = MARKDOWN,
             return text
         fresh = [line + end[:-1] for line in content]
         return "\n".join([*lines[: here.begin + 1], *fresh, *lines[here.end :]])
-    whole = [_marker("BEGIN", name, style), *content, _marker("END", name, style)]
+    whole = [marker("BEGIN", name, style), *content, marker("END", name, style)]
     return _inserted(text, _place(blocks, name) if before is None else before, whole, end)
 
 
-def _marker(mark: str, name: str, style: Style) -> str:
+def marker(mark: str, name: str, style: Style) -> str:
+    """A marker line: BEGIN or END of the block ``name``."""
     return f"{style.opens} {mark} {_files.MARKER}; {name} {style.closes}".rstrip()
 
 
