@@ -88,18 +88,33 @@ def placed(text: str, name: str, body: t.Sequence[str], style: Style = MARKDOWN,
     among ours: after the last lesser one, before the first where none is less, at the end where there is none.
     """
     blocks = found(text, style)
-    end = "\r\n" if text.partition("\n")[0].endswith("\r") and "\n" in text else "\n"
     air = [""] if style.airy else []
     content = [*air, *body, *air]
     here = next((block for block in blocks if block.name == name), None)
-    lines = text.split("\n")
     if here is not None:
-        if body_of(text, here) == content:
-            return text
-        fresh = [line + end[:-1] for line in content]
-        return "\n".join([*lines[: here.begin + 1], *fresh, *lines[here.end :]])
+        return with_body(text, here, content)
     whole = [marker("BEGIN", name, style), *content, marker("END", name, style)]
-    return _inserted(text, _place(blocks, name) if before is None else before, whole, end)
+    return _inserted(text, _place(blocks, name) if before is None else before, whole)
+
+
+def with_body(text: str, block: Block, body: t.Sequence[str]) -> str:
+    """``text`` with other lines between the markers of a block that is there."""
+    if body_of(text, block) == list(body):
+        return text
+    lines, end = text.split("\n"), _line_end(text)
+    fresh = [line + end[:-1] for line in body]
+    return "\n".join([*lines[: block.begin + 1], *fresh, *lines[block.end :]])
+
+
+def after_last(text: str) -> int:
+    """The line before which something goes that goes to the end of a file."""
+    lines = text.split("\n")
+    # What follows the last line end is no line, unless the file ends without one.
+    return len(lines) - (0 if lines[-1] else 1)
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if text.partition("\n")[0].endswith("\r") and "\n" in text else "\n"
 
 
 def marker(mark: str, name: str, style: Style) -> str:
@@ -113,11 +128,10 @@ def _place(blocks: t.Sequence[Block], name: str) -> int | None:
     return max(less) if less else min((block.begin for block in blocks), default=None)
 
 
-def _inserted(text: str, before: int | None, block: t.Sequence[str], end: str) -> str:
+def _inserted(text: str, before: int | None, block: t.Sequence[str]) -> str:
     """``text`` with further lines, a blank one around them where there is none."""
-    lines = text.split("\n")
-    # What follows the last line end is no line, unless the file ends without one.
-    at = len(lines) - (0 if lines[-1] else 1) if before is None else min(before, len(lines))
+    lines, end = text.split("\n"), _line_end(text)
+    at = after_last(text) if before is None else before
     head, tail = lines[:at], lines[at:]
     fresh = list(block)
     if head and head[-1].strip():

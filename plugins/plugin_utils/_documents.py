@@ -1,0 +1,88 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The documents of a fleet directory that tell of a service: its runbook, its row, its line, and the log.
+
+They point to the env, where the numbers are, and repeat none: a second place would be wrong after the next resize. Only
+the log has numbers, of what happened. Each file is somebody's, with a part of ours between markers.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _fleet_log, _history, _runbook
+
+_SERVICES = "services"
+_HEADING = "## Radiance endpoints"
+_TABLE = ["| service | host | pair and shape | gates | runbook |", "|---|---|---|---|---|"]
+
+
+def fleet_document(text: str, kind: str, about: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """A document with our part of it brought up to date: ``{text, objection}``.
+
+    ``kind`` is runbook, agents, llms or log, ``text`` the file as it is (empty where there is none). ``about``:
+    ``service``, ``host``, ``files`` (their names), ``record`` (its lines), ``to`` (pair and shape in force), ``making``
+    (the planned line of a plan that is about to run, or None) and ``undo`` (the command). ``objection`` is empty, or
+    why the file is left as it is.
+    """
+    try:
+        if "\ufffd" in text:
+            raise RadianceError("it is not UTF-8 text. Nothing was changed. Convert it first.", code="not_utf8")
+        return {"text": _DOCUMENTS[kind](text, about), "objection": ""}
+    except RadianceError as error:
+        return {"text": text, "objection": f"{about['files'][kind]}: {error.text}"}
+
+
+def _name(about: t.Mapping[str, t.Any]) -> str:
+    """What a service is called where several hosts may have one of its name."""
+    service = about["service"]
+    return f"{service['name']} on {about['host']}" if service.get("per_host") else str(service["name"])
+
+
+def _link(path: str, page: str) -> str:
+    """A link to a file of the fleet directory from another one."""
+    return f"[{path}]({posixpath.relpath(path, posixpath.dirname(page) or '.')})"
+
+
+def _less(about: t.Mapping[str, t.Any]) -> str:
+    """What is said wherever the pair is pointed to, where the pool holds less than the contract."""
+    made = _history.history(about["record"], about["to"], about.get("making"))["made"]
+    one = made and (made["plan"].get("contract") or {}).get("backing") == "one_request"
+    return ", the pool backs one request: less than the contract" if one else ""
+
+
+def _agents(text: str, about: t.Mapping[str, t.Any]) -> str:
+    name, files = _name(about), about["files"]
+    links = [_link(files[kind], files["agents"]) for kind in ("env", "bats", "runbook")]
+    cells = [name, str(about["host"]), links[0] + _less(about), *links[1:]]
+    row = f"| {' | '.join(cells)} |"
+    return _blocks.with_row(text or "# Fleet\n", _SERVICES, row, f"| {name} |", [_HEADING, "", *_TABLE])
+
+
+def _llms(text: str, about: t.Mapping[str, t.Any]) -> str:
+    name, files = _name(about), about["files"]
+    runbook = posixpath.relpath(files["runbook"], posixpath.dirname(files["llms"]) or ".")
+    row = (
+        f"- [{name}]({runbook}): radiance endpoint on {about['host']}, its pair and shape in "
+        f"{_link(files['env'], files['llms'])}{_less(about)}"
+    )
+    return _blocks.with_row(text or "# Fleet\n", _SERVICES, row, f"- [{name}](", [_HEADING, ""])
+
+
+def _runbook_page(text: str, about: t.Mapping[str, t.Any]) -> str:
+    name = _name(about)
+    return _blocks.placed(text or f"# {name}\n", name, _runbook.runbook_lines(name, about))
+
+
+def _log(text: str, about: t.Mapping[str, t.Any]) -> str:
+    return _fleet_log.with_outcomes(text or "# Log\n", _name(about), about["record"], about.get("making"))
+
+
+_DOCUMENTS: dict[str, t.Callable[[str, t.Mapping[str, t.Any]], str]] = {
+    "runbook": _runbook_page,
+    "agents": _agents,
+    "llms": _llms,
+    "log": _log,
+}
