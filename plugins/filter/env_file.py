@@ -12,13 +12,23 @@ author:
   - kvfleet.radiance maintainers
 description:
   - Takes only what a shell, systemd and podman read alike, and names the line of anything else.
-positional: _input
+positional: _input, service, host
 options:
   _input:
     description:
       - The text.
     type: str
     required: true
+  service:
+    description:
+      - The service. With it the values have our keys, by C(env_names), and of an env that was adopted they are those of
+        its block.
+    type: dict
+  host:
+    description:
+      - Inventory name of the host, for a service with C(per_host).
+    type: str
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -30,14 +40,14 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - V(values), V(errors) with V(line) and V(text), and V(managed).
+    - V(values), V(errors) with V(line) and V(text), V(managed), and V(adopted), whether only a block of it is ours.
   type: dict
 """
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import env_file
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._managed_text import env_file
 
 
 class FilterModule:

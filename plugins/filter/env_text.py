@@ -13,7 +13,7 @@ author:
 description:
   - The header comes from the record of the plan that made the pair, so that the same record gives the same
     bytes.
-positional: _input, service, host, history
+positional: _input, service, host, history, current
 options:
   _input:
     description:
@@ -35,6 +35,10 @@ options:
       - What P(kvfleet.radiance.history#filter) returns.
     type: dict
     required: true
+  current:
+    description:
+      - The text that is there. Of one that was adopted every line outside of its block stays.
+    type: str
 """
 
 EXAMPLES = r"""

@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - It must read strictly, hold exactly the planned pair and shape, and keep to the ceiling and the contract.
-positional: _input, to, plan
+positional: _input, to, plan, service
 options:
   _input:
     description:
@@ -27,6 +27,10 @@ options:
   plan:
     description:
       - The plan with its ceiling and contract.
+    type: dict
+  service:
+    description:
+      - The service, whose env may have keys of its own.
     type: dict
 """
 

@@ -20,6 +20,16 @@ options:
     type: list
     elements: path
     required: true
+  service:
+    description:
+      - The service. With it the values have our keys, by C(env_names), and of an env that was adopted they are those of
+        its block.
+    type: dict
+  host:
+    description:
+      - Inventory name of the host, for a service with C(per_host).
+    type: str
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -34,7 +44,8 @@ RETURN = r"""
 _list:
   description:
     - For each path a dictionary with V(path), V(exists), V(values) (name to value), V(errors) (each with V(line) and
-      V(text)), and V(managed) (whether the file carries our marker).
+      V(text)), V(managed) (whether the file carries our marker), V(adopted) (whether only a block of it is ours), and
+      V(text).
   type: list
   elements: dict
 """
@@ -42,8 +53,11 @@ _list:
 import pathlib
 import typing as t
 
+from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import env_file
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import plain
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._managed_text import env_file
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]
@@ -51,12 +65,25 @@ class LookupModule(LookupBase):  # type: ignore[misc]
 
     def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
         """One dictionary a path."""
-        return [_read(str(term)) for term in terms]
+        service, host = plain(kwargs.get("service")), str(kwargs.get("host") or "")
+        try:
+            return [_read(str(term), service, host) for term in terms]
+        except RadianceError as error:
+            raise AnsibleError(error.text) from error
 
 
-def _read(path: str) -> dict[str, t.Any]:
+def _read(path: str, service: dict[str, t.Any] | None, host: str) -> dict[str, t.Any]:
     try:
         content = pathlib.Path(path).expanduser().read_bytes()
     except FileNotFoundError:
-        return {"path": path, "exists": False, "values": {}, "errors": [], "managed": False}
-    return {"path": path, "exists": True, **env_file(content.decode("utf-8", "surrogateescape"))}
+        return {
+            "path": path,
+            "exists": False,
+            "values": {},
+            "errors": [],
+            "managed": False,
+            "adopted": False,
+            "text": "",
+        }
+    text = content.decode("utf-8", "surrogateescape")
+    return {"path": path, "exists": True, "text": text, **env_file(text, service, host)}

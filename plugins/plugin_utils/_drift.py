@@ -60,9 +60,8 @@ def drift(
             shown = {name: _words.UNKNOWN if value is None else value or "absent" for name, value in values.items()}
             if values["running"] is None:
                 shown["running"] = shown["target"]
-            findings.append(
-                {"name": key, **values, "direction": direction, "says": _SAYS[direction].format(key=key, **shown)}
-            )
+            says = _SAYS[direction].format(key=_files.file_key(service or {}, key), **shown)
+            findings.append({"name": key, **values, "direction": direction, "says": says})
     says = _explanation(findings, record)
     passed = {**(flags or {}), **({} if image is None else {"image": image})}
     running = {key: passed.get(_files.flag_of(key), value) for key, value in in_force.items()}

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _managed_text, _words
 
 _number = _words.number
 
@@ -20,9 +19,12 @@ def env_text(
     service: t.Mapping[str, t.Any],
     host: str,
     history: t.Mapping[str, t.Any],
+    current: str | None = None,
 ) -> str:
-    """The whole env file of a service: header from ``history``, then ``values``."""
-    return _env_file.render_env(env_header(service, host, history), values)
+    """The env of a service: header from ``history``, then ``values``; of one that was adopted ``current`` with its block
+    written anew.
+    """
+    return _managed_text.env_placed(env_header(service, host, history), values, service, host, current)
 
 
 def env_header(service: t.Mapping[str, t.Any], host: str, history: t.Mapping[str, t.Any]) -> list[str]:

@@ -47,11 +47,41 @@ def file_names(service: t.Mapping[str, t.Any], host: str) -> dict[str, str]:
     return names
 
 
-def env_file(text: str) -> dict[str, t.Any]:
-    """An env as read strictly: ``{values, errors: [{line, text}], managed}``."""
-    env = _env_file.read_env(text)
-    errors = [{"line": error.line, "text": error.text} for error in env.errors]
-    return {"values": env.values, "errors": errors, "managed": MARKER in text}
+def env_keys(service: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """What the env calls each value that a service may have: our key to the file's own, by ``env_names``.
+
+    Raises RadianceError ``env_names_unfit`` where a name is given to nothing, or to two values.
+    """
+    flags = [key_of(str(flag)) for flag in service.get("flags") or {}]
+    ours = dict.fromkeys([*_words.ENV_OF.values(), "IMAGE", "MODEL", "PORT", "HOST", "HOST_POOL_MIB", *flags])
+    names = {str(key): str(name) for key, name in (service.get("env_names") or {}).items()}
+    unknown = [key for key in names if key not in ours]
+    if unknown:
+        raise RadianceError(
+            f"env_names of {service.get('name')} names {', '.join(unknown)}, which is no value of its env. "
+            f"The values are {', '.join(ours)}.",
+            code="env_names_unfit",
+        )
+    keys = {key: names.get(key, key) for key in ours}
+    for key, name in keys.items():
+        other = next((one for one, its in keys.items() if its == name and one != key), None)
+        if other is not None:
+            raise RadianceError(
+                f"env_names of {service.get('name')} has {name} for {key}, and {other} is {name} too. "
+                "Give each value a key of its own in the env.",
+                code="env_names_unfit",
+            )
+    return keys
+
+
+def our_keys(service: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """The file's own keys to ours, the inverse of ``env_keys``."""
+    return {name: key for key, name in env_keys(service).items()}
+
+
+def file_key(service: t.Mapping[str, t.Any], key: str) -> str:
+    """What the env of a service calls a key of ours."""
+    return env_keys(service).get(key, key)
 
 
 def key_of(flag: str) -> str:
@@ -93,13 +123,18 @@ def env_values(
     in_force: t.Mapping[str, str] | None = None,
     host_pool_mib: t.Any = None,
     image: t.Any = None,
+    ran: t.Mapping[str, t.Any] | None = None,
 ) -> dict[str, str]:
     """The values of the env: the pair and shape of ``to``, then identity (image, model, port) and further flags.
 
     What is not pair or shape stays as the env in force has it: changing it is not a resize. ``host_pool_mib`` is the
-    one flag that a resize may move, and ``image`` is another image that was asked for.
+    one flag that a resize may move, and ``image`` is another image that was asked for. A part of the shape that the
+    env in force leaves to the engine, by an empty value, stays so where it is in ``ran`` what it is in ``to``.
     """
     values = {key: str(to[name]) for name, key in _words.ENV_OF.items() if to.get(name) is not None}
+    for name, key in _words.ENV_OF.items():
+        if key in values and (in_force or {}).get(key) == "" and ran is not None and ran.get(name) == to[name]:
+            values[key] = ""
     identity = {"IMAGE": service.get("image"), "MODEL": service["model"], "PORT": service["port"]}
     identity.update({key_of(flag): value for flag, value in declared_flags(service).items()})
     for key, value in identity.items():
@@ -127,7 +162,12 @@ def identity_notes(service: t.Mapping[str, t.Any], in_force: t.Mapping[str, str]
     ]
 
 
-def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any] | None = None) -> list[str]:
+def file_gates(
+    text: str,
+    to: t.Mapping[str, t.Any],
+    plan: t.Mapping[str, t.Any] | None = None,
+    service: t.Mapping[str, t.Any] | None = None,
+) -> list[str]:
     """What is wrong with a rendered env: sentences, none when all its gates hold.
 
     It must read strictly, hold exactly the pair and shape asked for, keep the pair at or under the ceiling less the
@@ -136,15 +176,19 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
     """
     env = _env_file.read_env(text)
     out = [f"line {error.line}: {error.text}" for error in env.errors]
+    keys = env_keys(service) if service else {}
+    values = {key: env.values.get(keys.get(key, key)) for key in _words.ENV_OF.values()}
+    # An env that was adopted may leave a part of the shape to the engine; a plan that asks for it was refused before.
+    unstated = (None, "") if f"BEGIN {MARKER}" in text else ()
     for name, key in _words.ENV_OF.items():
-        if to.get(name) is not None and env.values.get(key) != str(to[name]):
-            out.append(f"{key} is {env.values.get(key)!r} in the rendered env, and the plan has {to[name]!r}.")
+        if to.get(name) is not None and values[key] != str(to[name]) and values[key] not in unstated:
+            out.append(f"{keys.get(key, key)} is {values[key]!r} in the rendered env, and the plan has {to[name]!r}.")
     if MARKER not in text:
         out.append("the marker of a managed file is not in the rendered env.")
     if out or plan is None or to.get("weights_mib") is None:
         return out
     ceiling, contract = plan.get("ceiling"), plan.get("contract")
-    total = int(env.values["VRAM_WEIGHTS_MIB"]) + int(env.values["VRAM_KV_MIB"])
+    total = int(values["VRAM_WEIGHTS_MIB"] or 0) + int(values["VRAM_KV_MIB"] or 0)
     if ceiling and plan.get("restart") and not _is_over(plan):
         bound = pair_bound_mib(plan)
         if total > bound:
@@ -153,15 +197,15 @@ def file_gates(text: str, to: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]
             )
     if contract and gate_applies(plan, "pool_meets_contract"):
         needed = contract["needed_mib"]
-        if int(env.values["VRAM_KV_MIB"]) < needed:
+        if int(values["VRAM_KV_MIB"] or 0) < needed:
             out.append(
-                f"the pool is {env.values['VRAM_KV_MIB']} MiB in the rendered env, under the contract's {needed:,.2f}."
+                f"the pool is {values['VRAM_KV_MIB']} MiB in the rendered env, under the contract's {needed:,.2f}."
             )
     if contract and contract.get("live_sessions") and gate_applies(plan, "pool_holds_live_sessions"):
         needed = contract["live_sessions"]["needed_mib"]
-        if int(env.values["VRAM_KV_MIB"]) < needed:
+        if int(values["VRAM_KV_MIB"] or 0) < needed:
             out.append(
-                f"the pool is {env.values['VRAM_KV_MIB']} MiB in the rendered env, and the live sessions need "
+                f"the pool is {values['VRAM_KV_MIB']} MiB in the rendered env, and the live sessions need "
                 f"{needed:,.2f}."
             )
     return out
