@@ -1,61 +1,126 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An env file means the same to a shell, to systemd and to podman, or the reader says on which line it does not."""
+"""An env file means the same to shells, systemd, podman and docker, or the reader says on which line it does not.
+
+The real shells are asked here; systemd, podman and docker where there is a host for them (extensions/hosts).
+"""
 
 from __future__ import annotations
 
-import shlex
-import subprocess
-import typing as t
+import pathlib
+import shutil
+import sys
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[4] / "extensions" / "hosts"))
+
+import env_cases
+import env_readers
 
 PLAIN = st.text(alphabet="abcXYZ0189._:/@%+=,-", max_size=30)
 NAMES = st.from_regex(r"[A-Z_][A-Z0-9_]{0,20}", fullmatch=True)
+# Lines that are mostly wrong, each in its own way.
+CHARACTERS = st.sampled_from(
+    [*"aA_1=:~+-/@%.,# \t\\\"'$`&;|<>()*?[]{}!^", "\r", "\0", "\ufeff", "\u00e9", "\x0c", "\x85"]
+)
+LINES = st.builds(
+    "".join,
+    st.tuples(
+        st.sampled_from(["", "", "", " ", "#", "export ", "\ufeff"]),
+        st.one_of(st.sampled_from(["A", "B", "_", "UID", "path", "HISTCMD", "LINENO", "argv", "X1"]), NAMES),
+        st.sampled_from(["=", "=", "=", "=", "+=", " =", "= ", ""]),
+        st.one_of(st.text(alphabet=CHARACTERS, max_size=6), st.text(alphabet="=:~%+a/", max_size=6)),
+    ),
+)
+SHELLS = [name for name in ("sh", "bash", "zsh") if shutil.which(name)]
+
+
+def of_shells(text: bytes) -> list[env_readers.Values | str]:
+    """What the shells that are there make of a text, each once."""
+    found: list[env_readers.Values | str] = []
+    for name in SHELLS:
+        told = env_readers.told(env_readers.shell(name), text)
+        if told not in found:
+            found.append(told)
+    return found
 
 
 def test_values_are_kept_in_their_order_between_comments_and_blank_lines() -> None:
-    env = _env_file.read_env("# a pair\n\nVRAM_KV_MIB=6144\nIMAGE=docker.io/x/y@sha256:0a\nEMPTY=\n")
+    env = _env_file.read_env("# a pair\n\nVRAM_KV_MIB=6144\n  # more\nIMAGE=docker.io/x/y@sha256:0a\nEMPTY=\n")
     assert list(env.values.items()) == [
         ("VRAM_KV_MIB", "6144"),
         ("IMAGE", "docker.io/x/y@sha256:0a"),
         ("EMPTY", ""),
     ]
     assert env.errors == []
+    assert env.lines == {"VRAM_KV_MIB": 3, "IMAGE": 5, "EMPTY": 6}
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "word"),
-    [
-        ("\ufeffA=1\n", 1, "byte order mark"),
-        ("A=1\nVRAM_KV_MIB=6144\r\n", 2, "CR LF"),
-        ("# a comment\r\n", 1, "CR LF"),
-        ("VRAM_KV_MIB=6144 # was 8192\n", 1, "comment behind"),
-        ('NAME="qwen 27b"\n', 1, "quote"),
-        ("NAME='x'\n", 1, "quote"),
-        ("export A=1\n", 1, "export"),
-        ("A=1\n\nA=2\n", 3, "line 1"),
-        ("A=1\\\nB=2\n", 1, "backslash"),
-        ("2A=1\n", 1, "not a name"),
-        ("A-B=1\n", 1, "not a name"),
-        ("A =1\n", 1, "blank beside"),
-        ("A= 1\n", 1, "blank beside"),
-        (" A=1\n", 1, "starts with a blank"),
-        ("A=1 2\n", 1, "a blank in its value"),
-        ("A=1 \n", 1, "a blank in its value"),
-        ("A=$HOME\n", 1, "read alike"),
-        ("A=x#y\n", 1, "read alike"),
-        ("JUSTAWORD\n", 1, "no `=`"),
-    ],
-)
-def test_what_the_readers_do_not_agree_on_is_an_error_with_its_line(text: str, line: int, word: str) -> None:
-    errors = _env_file.read_env(text).errors
-    assert [error.line for error in errors] == [line]
-    assert word in errors[0].text
+def test_every_shape_of_a_plain_value_is_kept() -> None:
+    env = _env_file.read_env(env_cases.KEPT)
+    assert env.errors == []
+    assert env.values == env_cases.KEPT_VALUES
+
+
+@pytest.mark.parametrize("case", env_cases.CASES, ids=[repr(case.text[:20]) for case in env_cases.CASES])
+def test_what_the_readers_do_not_agree_on_is_an_error_with_its_line_and_the_reason(case: env_cases.Case) -> None:
+    env = _env_file.read_env(b"FIRST=1\n# two\n" * (case.word != "byte order mark") + case.text)
+    assert [error.line for error in env.errors] == [1 if case.word == "byte order mark" else 3]
+    assert case.word in env.errors[0].text
+    # A line that is refused gives no value; what stands on the next one may.
+    assert set(env.values) <= {"FIRST", "COMMENT", "NEXT"}
+    told = [case.told(reader) for reader in ("sh", "bash", "zsh", "systemd", "podman", "docker")]
+    alike = [text for text, _word, _values in env_cases.ALIKE]
+    assert (case.text.decode("utf-8", "replace") in alike) == all(one == told[0] for one in told)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_the_shells_of_this_machine_do_what_the_cases_say(name: str) -> None:
+    assert list(env_readers.differences(name, env_readers.shell(name))) == []
+
+
+def test_every_name_that_a_shell_keeps_is_refused() -> None:
+    for name in (
+        "UID",
+        "PPID",
+        "_",
+        "BASH_SOURCE",
+        "ZSH_SUBSHELL",
+        "HISTCMD",
+        "RANDOM",
+        "status",
+        "path",
+        "dis_aliases",
+    ):
+        assert "keeps for itself" in _env_file.read_env(f"{name}=1\n").errors[0].text
+    for name in ("HOST", "PORT", "TP", "MODEL", "PATHS", "PID_FILE", "UIDS", "BASHFUL", "STATUS", "HISTORY", "OPTIONS"):
+        assert _env_file.read_env(f"{name}=1\n").errors == []
+
+
+def test_both_a_mark_and_line_ends_are_told() -> None:
+    env = _env_file.read_env(b"\xef\xbb\xbfVRAM_KV_MIB=6144\r\nPORT=8000\n")
+    assert [(error.line, error.text.split(":")[0]) for error in env.errors] == [
+        (1, "the file starts with a byte order mark, which hides the first line"),
+        (1, "the line ends in CR LF"),
+    ]
+    assert env.values == {"PORT": "8000"}
+
+
+def test_a_mark_before_a_comment_hides_nothing_and_is_told() -> None:
+    env = _env_file.read_env("\ufeff# ours\nA=1\n")
+    assert [error.line for error in env.errors] == [1]
+    assert env.values == {"A": "1"}
+
+
+def test_a_second_value_is_told_with_the_line_of_the_first() -> None:
+    env = _env_file.read_env("A=1\n\nA=2\n")
+    assert [(error.line, error.text.split(":")[0]) for error in env.errors] == [(3, "A stands on line 1 already")]
+    assert env.values == {"A": "1"}
 
 
 def test_a_wrong_line_gives_no_value_and_its_text_is_not_repeated() -> None:
@@ -64,38 +129,50 @@ def test_a_wrong_line_gives_no_value_and_its_text_is_not_repeated() -> None:
     assert "sk-secret-value" not in env.errors[0].text
 
 
-def test_bytes_that_are_not_utf8_are_an_error_of_their_line() -> None:
-    env = _env_file.read_env(b"PORT=8000\nNAME=\xff\n")
-    assert [error.line for error in env.errors] == [2]
-    assert env.values == {"PORT": "8000"}
-
-
-def test_a_renderer_refuses_what_it_could_not_read_back() -> None:
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ({"MODEL": "a b"}, "env_value_not_plain"),
+        ({"MODEL": "=ls"}, "env_value_not_plain"),
+        ({"MODEL": "a\n"}, "env_value_not_plain"),
+        ({"A B": "1"}, "env_name_unfit"),
+        ({"A\n": "1"}, "env_name_unfit"),
+        ({"UID": "1"}, "env_name_unfit"),
+    ],
+)
+def test_a_renderer_refuses_what_it_could_not_read_back(values: dict[str, str], code: str) -> None:
     with pytest.raises(RadianceError) as caught:
-        _env_file.render_env([], {"MODEL": "a b"})
-    assert caught.value.code == "env_value_not_plain"
-    with pytest.raises(RadianceError) as caught:
-        _env_file.render_env([], {"A B": "1"})
-    assert caught.value.code == "env_name_unfit"
+        _env_file.render_env([], values)
+    assert caught.value.code == code
 
 
 def test_the_rendered_bytes() -> None:
-    assert _env_file.render_env(["one", "", "two"], {"PORT": "8000"}) == "# one\n#\n# two\n\nPORT=8000\n"
+    text = _env_file.render_env(["one", "", "two \\", "three\rA=1"], {"PORT": "8000"})
+    assert text == "# one\n#\n# two\n# three\n# A=1\n\nPORT=8000\n"
 
 
-@given(st.dictionaries(NAMES, PLAIN, max_size=6), st.lists(st.text(alphabet="ab $'\"\\=", max_size=20), max_size=3))
+@given(st.dictionaries(NAMES, PLAIN, max_size=6), st.lists(st.text(alphabet="ab $'\"\\=\r", max_size=20), max_size=3))
 def test_what_is_rendered_reads_back(values: dict[str, str], header: list[str]) -> None:
-    env = _env_file.read_env(_env_file.render_env(header, values))
+    try:
+        text = _env_file.render_env(header, values)
+    except RadianceError as error:
+        assert error.code in ("env_name_unfit", "env_value_not_plain")
+        return
+    env = _env_file.read_env(text)
     assert env.errors == []
     assert env.values == values
 
 
-def test_a_shell_reads_what_the_renderer_wrote(tmp_path: t.Any) -> None:
-    values = {"PORT": "8000", "IMAGE": "docker.io/x/y@sha256:0a", "FLAG": "a=b,c%d+e", "EMPTY": ""}
-    path = tmp_path / "x.env"
-    path.write_text(_env_file.render_env(["$(touch never) `never`"], values))
-    for name, value in values.items():
-        shown = subprocess.run(
-            ["sh", "-c", f'. {shlex.quote(str(path))}; printf %s "${name}"'], stdout=subprocess.PIPE, check=True
-        )
-        assert shown.stdout.decode() == value
+# What they are asked takes its time, so that an example is told as it was found.
+@settings(max_examples=30, phases=[Phase.generate])
+@given(st.lists(LINES, min_size=8, max_size=24))
+def test_what_is_let_through_reads_the_same_in_every_real_shell(lines: list[str]) -> None:
+    # Line by line, so that one that is refused does not hide another; then all of them, read by the programs at once.
+    kept: dict[str, str] = {}
+    for line in lines:
+        env = _env_file.read_env(line)
+        if not env.errors:
+            kept.update(env.values)
+    text = _env_file.render_env(lines, kept)
+    assert _env_file.read_env(text).values == kept
+    assert of_shells(text.encode()) == [kept]

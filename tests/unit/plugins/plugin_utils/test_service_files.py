@@ -201,11 +201,14 @@ def test_a_file_without_our_marker_is_found(example: t.Any) -> None:
     ]
 
 
-def test_a_value_that_cannot_stand_in_an_env_is_shown_with_its_character(example: t.Any) -> None:
+def test_a_value_that_cannot_stand_in_an_env_is_shown_with_the_reason(example: t.Any) -> None:
     with pytest.raises(RadianceError) as caught:
         rendered_values = {**_files.env_values(example.service, example.new), "MODEL": "/srv/my models/next.rad"}
         _env_text.env_text(rendered_values, example.service, "dankserver", _history.history([], example.new))
-    assert "MODEL is '/srv/my models/next.rad': its ' ' would not read" in caught.value.text
+    assert caught.value.text == (
+        "MODEL has a blank in its value: a shell takes what follows for a command, the others for the value. Write a "
+        "plain value: one word of letters, digits and . _ : / @ % + = , -. It is '/srv/my models/next.rad'."
+    )
 
 
 def test_the_command_that_starts_a_service_gives_it_its_log_and_its_pid_file(example: t.Any, tmp_path: t.Any) -> None:
