@@ -11,17 +11,21 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import datetime
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
+import stat
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 
 SCHEMA = "kvfleet.radiance/record/1"
+# Of one entry, in bytes. The longest of ours, a planned line, has some thousand.
+LONGEST_LINE = 1 << 20
 
 _NULL = type(None)
 _NUMBER: tuple[type, ...] = (int, float)
@@ -90,6 +94,7 @@ _COMMON: t.Mapping[str, tuple[type, ...]] = {
     "kind": (str,),
     "attempt": (str, _NULL),
 }
+_SCHEMA = re.compile(r"^kvfleet\.radiance/record/[0-9]{1,9}$")
 _AT = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
 _ID = re.compile(r"^[0-9a-f]{12}$")
 # A day is enough for what somebody measured before.
@@ -137,6 +142,12 @@ def check(value: t.Any) -> None:
     """Raise RadianceError ``record_invalid`` unless the value is a line of the record. Never quotes a field's text."""
     if not isinstance(value, dict):
         raise RadianceError("A line of the record is a JSON object.", code="record_invalid")
+    schema = value.get("schema")
+    if isinstance(schema, str) and schema != SCHEMA and _SCHEMA.match(schema):
+        raise RadianceError(
+            f"It is of schema {schema}, and this release reads {SCHEMA}. Read it with the release that wrote it.",
+            code="record_invalid",
+        )
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in FIELDS:
         raise RadianceError(
@@ -187,15 +198,21 @@ def _wrong_of_arm(value: t.Mapping[str, t.Any]) -> list[str]:
     return wrong
 
 
-def scan(text: str) -> tuple[list[dict[str, t.Any]], list[str]]:
-    """The valid entries in a record's text, and a sentence for each line that is none (a torn write, an edit)."""
+def scan(lines: t.Iterable[bytes | None]) -> tuple[list[dict[str, t.Any]], list[str]]:
+    """The valid entries among lines, and a sentence for each line that is none (a torn write, an edit).
+
+    None stands for a line that is longer than an entry may be.
+    """
     entries: list[dict[str, t.Any]] = []
     reports: list[str] = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(lines, start=1):
+        if line is None:
+            reports.append(f"line {number} of the record is longer than {LONGEST_LINE:,} bytes and was passed over")
+            continue
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = json.loads(line.decode("utf-8"))
             check(value)
         except (ValueError, RecursionError):
             reports.append(f"line {number} of the record is not JSON (a write that was cut?) and was passed over")
@@ -214,11 +231,13 @@ def read(path: str) -> list[dict[str, t.Any]]:
 def read_with_reports(path: str) -> tuple[list[dict[str, t.Any]], list[str]]:
     """As read, with a sentence for each line that was passed over."""
     try:
-        with open(path, "rb") as handle:
-            content = handle.read()
+        handle = _open(path, os.O_RDONLY)
     except FileNotFoundError:
         return [], []
-    return scan(content.decode("utf-8", "replace"))
+    try:
+        return scan(_lines(handle))
+    finally:
+        os.close(handle)
 
 
 def missing(
@@ -238,35 +257,66 @@ def append(path: str, entries: t.Sequence[dict[str, t.Any]]) -> list[str]:
     """Append the entries that are not there yet, under a lock and synced to the disk. The folder must exist.
 
     Returns sentences about lines that were found broken. A last line that was cut (no newline) is closed first, so
-    that it costs one line and not two. Every entry is checked before the first is written.
+    that it costs one line and not two. Every entry is checked before the first is written. Where they cannot all be
+    written, the file is as it was, and that is an OSError.
     """
     for value in entries:
         check(value)
+        if len(canonical(value)) > LONGEST_LINE:
+            raise RadianceError(
+                f"An entry of kind {value['kind']} is longer than {LONGEST_LINE:,} bytes.", code="record_invalid"
+            )
     if not entries:
         return []
     existed = os.path.exists(path)
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    handle = _open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        content = _read_all(handle)
-        present, reports = scan(content.decode("utf-8", "replace"))
+        present, reports = scan(_lines(handle))
         new = missing(present, entries)
         if new:
-            closing = "\n" if content and not content.endswith(b"\n") else ""
-            _durable.write_all(handle, (closing + "".join(canonical(value) + "\n" for value in new)).encode("ascii"))
-            os.fsync(handle)
+            size = os.fstat(handle).st_size
+            closing = b"\n" if size and os.pread(handle, 1, size - 1) != b"\n" else b""
+            try:
+                _durable.write_all(handle, closing + b"".join(_line_of(value) for value in new))
+                os.fsync(handle)
+            except OSError:
+                # A full disk: all of them or none, so that the next run finds a whole record.
+                os.ftruncate(handle, size)
+                raise
     finally:
         os.close(handle)
     if not existed:
-        _durable.sync_folder(os.path.dirname(os.path.abspath(path)))
+        _durable.sync_folder(os.path.dirname(os.path.realpath(path)))
     return reports
 
 
-def _read_all(handle: int) -> bytes:
+def _line_of(value: t.Mapping[str, t.Any]) -> bytes:
+    return canonical(value).encode("ascii") + b"\n"
+
+
+def _open(path: str, flags: int) -> int:
+    """Opens a record. What is no file, and would keep a reader waiting, is an OSError."""
+    handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(errno.EINVAL, "it is no regular file", path)
+
+
+def _lines(handle: int) -> t.Iterator[bytes | None]:
+    """The lines of an open record; None for one that is too long, of which no more than that is kept in memory."""
     os.lseek(handle, 0, os.SEEK_SET)
-    parts: list[bytes] = []
+    rest, too_long = b"", False
     while True:
-        part = os.read(handle, 1 << 20)
+        part = os.read(handle, LONGEST_LINE)
         if not part:
-            return b"".join(parts)
-        parts.append(part)
+            break
+        *whole, rest = (rest + part).split(b"\n")
+        for line in whole:
+            yield None if too_long or len(line) > LONGEST_LINE else line
+            too_long = False
+        if len(rest) > LONGEST_LINE:
+            rest, too_long = b"", True
+    if rest or too_long:
+        yield None if too_long else rest

@@ -15,7 +15,9 @@ description:
   - The record is one JSON object a line, and only ever grows. It says what was planned, what happened, and how each
     prediction fared.
   - Entries that the record does not hold yet are appended in the order given, under a lock and synced to the disk.
-    Each is checked before the first is written. Without O(entries) the record is only read.
+    Each is checked before the first is written, and where the disk is full none is. Without O(entries) the record is
+    only read.
+  - A line that is none of ours (cut, edited, of another release, longer than 1 MiB) is a warning. It stays.
   - Run it on the target for the copy that the switch writes to, and on the controller for the copy in the fleet
     directory.
 attributes:
@@ -23,7 +25,7 @@ attributes:
     description: Returns the entries that the record would hold, and writes nothing.
     support: full
   diff_mode:
-    description: Shows the lines that are appended.
+    description: Shows the lines that are appended, of a long one the beginning.
     support: full
 options:
   path:
@@ -87,10 +89,13 @@ code:
 """
 
 import os
+import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+
+_SHOWN = 400
 
 
 def main() -> None:
@@ -118,15 +123,23 @@ def main() -> None:
         module.fail_json(msg=error.text, code=error.code, **error.result)
     except OSError as error:
         module.fail_json(
-            msg=f"The record {path} cannot be read or written: {error.strerror}.", code="record_unreachable"
+            msg=f"The record {path} cannot be read or written: {error.strerror}. Nothing was added to it; what is "
+            "missing there is added by the next run that can.",
+            code="record_unreachable",
         )
     for report in reports:
         module.warn(f"{path}: {report}")
     result = {"changed": bool(new), "added": len(new), "entries": present}
     if new and module._diff:
-        lines = "".join(_records.canonical(value) + "\n" for value in new)
+        lines = "".join(_shown(value) + "\n" for value in new)
         result["diff"] = {"before": "", "after": lines, "before_header": path, "after_header": path}
     module.exit_json(**result)
+
+
+def _shown(value: t.Mapping[str, t.Any]) -> str:
+    """A line as a diff has it: of a plan, which has thousands of characters, the beginning."""
+    line = _records.canonical(value)
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} … ({len(line):,} characters)"
 
 
 if __name__ == "__main__":

@@ -5,8 +5,13 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import signal
 import subprocess
 import sys
+import time
+import tracemalloc
 import typing as t
 
 import pytest
@@ -86,7 +91,7 @@ def test_nothing_is_written_when_one_entry_is_wrong(tmp_path: t.Any) -> None:
 
 
 def test_a_line_that_nests_without_end_costs_itself_only() -> None:
-    entries, reports = _records.scan("[" * 100_000)
+    entries, reports = _records.scan([b"[" * 100_000])
     assert entries == []
     assert "line 1 of the record is not JSON" in reports[0]
 
@@ -112,6 +117,109 @@ def test_a_whole_last_line_without_newline_is_kept(tmp_path: t.Any) -> None:
 
 def test_an_absent_record_is_empty(tmp_path: t.Any) -> None:
     assert _records.read(str(tmp_path / "none.jsonl")) == []
+
+
+def test_a_line_of_another_release_or_without_end_stays_and_is_reported(tmp_path: t.Any) -> None:
+    path = tmp_path / "records.jsonl"
+    first, second = planned(1), planned(2)
+    _records.append(str(path), [first])
+    newer = json.dumps({**first, "schema": "kvfleet.radiance/record/2", "more": 1})
+    with path.open("a") as handle:
+        handle.write(f"{newer}\n" + "x" * 5_000_000 + '\n"\xff"\n')
+    reports = _records.append(str(path), [second])
+    assert reports[0].startswith("line 2 of the record was passed over: It is of schema kvfleet.radiance/record/2, and")
+    assert reports[1] == "line 3 of the record is longer than 1,048,576 bytes and was passed over"
+    assert "line 4 of the record" in reports[2]
+    assert _records.read(str(path)) == [first, second]
+    assert newer in path.read_text()
+
+
+def test_a_long_line_takes_no_memory(tmp_path: t.Any) -> None:
+    path = tmp_path / "records.jsonl"
+    _records.append(str(path), [planned(1)])
+    with path.open("ab") as handle:
+        handle.truncate(64 << 20)  # a hole, which is a line
+    tracemalloc.start()
+    try:
+        entries, reports = _records.read_with_reports(str(path))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(entries) == 1 and "line 2 of the record is longer" in reports[0]
+    assert peak < 8 << 20
+
+
+def test_an_entry_that_no_reader_would_take_is_not_written(tmp_path: t.Any) -> None:
+    path = tmp_path / "records.jsonl"
+    value = _records.entry("planned", "h", "s", None, plan={"n": "x" * (1 << 20)}, request={})
+    with pytest.raises(RadianceError, match="longer than 1,048,576 bytes"):
+        _records.append(str(path), [value])
+    assert not path.exists()
+
+
+def test_a_full_disk_leaves_the_record_as_it_was(tmp_path: t.Any) -> None:
+    path = tmp_path / "records.jsonl"
+    _records.append(str(path), [planned(1)])
+    before = path.read_bytes()
+    # A limit of the process ends a write half-way, as a full disk does.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, hard))
+    try:
+        with pytest.raises(OSError):
+            _records.append(str(path), [planned(2), planned(3)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before
+    _records.append(str(path), [planned(2), planned(3)])
+    assert [value["plan"]["n"] for value in _records.read(str(path))] == [1, 2, 3]
+
+
+def test_a_link_stays_a_link_and_a_pipe_keeps_nobody_waiting(tmp_path: t.Any) -> None:
+    real, link = tmp_path / "real.jsonl", tmp_path / "records.jsonl"
+    link.symlink_to(real)
+    _records.append(str(link), [planned(1)])
+    _records.append(str(real), [planned(2)])
+    assert link.is_symlink() and len(_records.read(str(link))) == 2
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="no regular file"):
+        _records.read(pipe)
+    with pytest.raises(OSError, match="no regular file"):
+        _records.append(pipe, [planned()])
+
+
+WRITER = """
+import itertools, json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records as r
+for n in itertools.count():
+    value = r.entry("planned", "h", sys.argv[3], None, plan={"n": n, "long": "x" * 3000}, request={})
+    r.append(sys.argv[2], [value])
+    print(value["id"], flush=True)
+"""
+
+
+def test_what_a_killed_writer_had_written_is_there(tmp_path: t.Any) -> None:
+    path = tmp_path / "records.jsonl"
+    said = []
+    running = []
+    for number in range(8):
+        said.append(tmp_path / str(number))
+        with said[-1].open("wb") as output:
+            command = [sys.executable, "-c", WRITER, json.dumps(sys.path), str(path), f"w{number}"]
+            running.append(subprocess.Popen(command, stdout=output))
+    deadline = time.monotonic() + 60
+    while not all(file.stat().st_size > 30 for file in said):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for process in running:
+        process.send_signal(signal.SIGKILL)
+    for process in running:
+        process.wait(60)
+    told = {line for file in said for line in file.read_text().splitlines() if len(line) == 12}
+    assert len(told) >= 16
+    assert told <= {value["id"] for value in _records.read(str(path))}
 
 
 def test_writers_side_by_side_lose_nothing(tmp_path: t.Any) -> None:

@@ -53,6 +53,11 @@ def test_only_what_is_missing_is_added(tmp_path: pathlib.Path) -> None:
     assert _records.read(str(path)) == [first, second]
 
 
+def test_the_diff_has_of_a_long_line_the_beginning(tmp_path: pathlib.Path) -> None:
+    after = run(tmp_path / "records.jsonl", [back("x" * 900)])["diff"]["after"]
+    assert after.startswith('{"at":"') and "xx … (1," in after and len(after) < 440
+
+
 def test_check_mode_says_the_same_and_writes_nothing(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "records.jsonl"
     entry = back("one")
