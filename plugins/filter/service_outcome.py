@@ -30,7 +30,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - V(service), V(word) and V(says).
+    - V(service), V(word) and V(says), V(code) of a failure that has one, and V(undo) where another pair serves now.
   type: dict
 """
 

@@ -41,7 +41,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - V(schema), V(check), V(good) and V(hosts).
+    - V(schema), V(check), V(good), V(hosts) and the names of those that are V(done), V(failed), V(not_started), V(undone).
   type: dict
 """
 

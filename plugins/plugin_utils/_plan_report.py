@@ -7,11 +7,12 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import cost_words, probe_cost
+from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import cost_words
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _env_text,
     _history,
     _image,
+    _not_after,
     _price_report,
     _words,
 )
@@ -23,12 +24,12 @@ _LABEL = 10
 def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> list[str]:
     """The lines of the table.
 
-    ``about`` has what a plan does not know: ``host``, ``service``, ``outage_seconds`` and ``outage_at`` (the last
-    restart on record, or None), ``probes`` (none, quick or full), ``rate`` (options of
-    ``probe_cost`` that are not its defaults), ``undo`` (the command), ``notes`` (sentences),
-    ``record`` (of the service), ``image`` (what ``image_choice`` found, where one is asked for), and ``brief``: whether
-    a restart follows, so that the options are only named. Where
-    nothing is to change, nothing is predicted either.
+    ``about`` has what a plan does not know: ``host``, ``service``, ``down`` (it does not run, and is started),
+    ``outage_seconds`` and ``outage_at`` (the last restart on record, or None), ``probes`` and ``rate`` (as
+    ``probes_cost`` takes them), ``fits`` (of ``fits_words``, where the run has a deadline), ``undo`` (the command),
+    ``notes`` (sentences), ``record`` (of the service), ``image`` (what ``image_choice`` found, where one is asked for),
+    and ``brief``: whether a restart follows, so that the options are only named. Where nothing is to change, nothing is
+    predicted either.
     """
     lines = [_head(plan, about)]
     if _shape_changes(plan):
@@ -50,7 +51,8 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
             lines += _row("law", [law["says"]])
         lines += _row("outage", [_outage(about)])
         lines += _row("probes", [_cost(plan, about)])
-        lines += _row("undo", [about["undo"]], fold=False)
+        lines += _row("not after", about.get("fits") or [])
+        lines += _row("undo", [] if about.get("down") else [about["undo"]], fold=False)
         if image and not image["same"]:
             lines += _row("then", [f"{_price_report.command(about['undo'])} -e fill=true"], fold=False)
             lines += _row("", ["the second fill, from what the first boot of the new image prints"])
@@ -68,6 +70,10 @@ def _head(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> str:
     where = f"{about['service']} on {about['host']}"
     if not plan["restart"]:
         return f"{where}: nothing to change, {_words.pair(plan['to'])} MiB a card stays (slab + pool)"
+    if about.get("down"):
+        changes = f" [{', '.join(plan['changes'])}]" if plan["changes"] else ""
+        pairs = f"{_words.pair(plan['from'])} → {_words.pair(plan['to'])}"
+        return f"{where}: does not run, {pairs} MiB a card (slab + pool), one start{changes}"
     less = ", the pool less than the contract" if plan["contract"].get("backing") == "one_request" else ""
     return (
         f"{where}: {_words.pair(plan['from'])} → {_words.pair(plan['to'])} MiB a card (slab + pool{less}), one restart "
@@ -143,17 +149,7 @@ def _outage(about: t.Mapping[str, t.Any]) -> str:
 
 
 def _cost(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> str:
-    probes, to = str(about.get("probes") or "quick"), plan["to"]
+    probes = str(about.get("probes") or "quick")
     if probes == "none":
         return "none will run (probes=none)"
-    rate = next((item for item in plan["predictions"] if item["quantity"] == "prefill_tps"), None)
-    depth = to.get("num_speculative_tokens")
-    cost = probe_cost(
-        probes,
-        to["max_num_seqs"],
-        to["max_model_len"],
-        prefill_tps=(rate["low"] + rate["high"]) / 2 if rate else None,
-        **({} if depth is None else {"speculative_tokens": depth}),
-        **{name: value for name, value in (about.get("rate") or {}).items() if value},
-    )
-    return f"{probes}: {cost_words(cost)}"
+    return f"{probes}: {cost_words(_not_after.probes_cost(plan, about))}"

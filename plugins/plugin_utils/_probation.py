@@ -51,3 +51,11 @@ def probation_words(request: t.Mapping[str, t.Any], services: t.Sequence[t.Mappi
             f"{', '.join(unwatched)} is a plain process, which nobody watches: leave probation out."
         )
     return ""
+
+
+def probation_notes(asked: t.Any, told: str, restart: bool) -> list[str]:
+    """What a plan says of probations: what became of the one in force (``told``), and what the one asked for does."""
+    notes = [told] if told else []
+    if probation_seconds(asked) and restart:
+        notes.append(f"A crash of the new pair within {asked} of the switch returns to the pair before by itself.")
+    return notes

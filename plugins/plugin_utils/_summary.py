@@ -15,18 +15,26 @@ GOOD = ("switched", "unchanged")
 # From the word that outweighs all others to the one that says the least.
 WORDS = ("not_reached", "not_serving", "rolled_back", "drift", "refused", "inconclusive", "switched", "unchanged")
 
+# What a host has come to, for the one who runs it again: an order to list them in.
+STATES = ("done", "failed", "not_started", "undone")
+# The code of a service that was not begun, because it might not have ended in time.
+NOT_AFTER = "not_after"
+
 # Reasons of a ledger that is not complete by which the service does not serve.
 _NOT_SERVING = ("not_ready", "container_absent", "unit_inactive")
 
 
 def failure(result: t.Mapping[str, t.Any], task: str = "", reached: bool = True) -> dict[str, str]:
-    """The word and the sentence of a failed task, from its result and its name."""
+    """The word and the sentence of a failed task, from its result and its name, and its code where it has one."""
     lines = str(result.get("msg") or "no reason was given").splitlines()
     says = "\n".join(_env_text.one_line(line) for line in lines if line.strip())
     # A filter's refusal comes wrapped in what Ansible was doing with it.
     says = re.split(r"The (?:filter|test|lookup) plugin '[^']*' failed: ", says)[-1]
     word = _word(result, task, reached)
-    return {"word": word, "says": "the host does not answer" if word == "not_reached" else says}
+    if word == "not_reached":
+        return {"word": word, "says": "the host does not answer"}
+    code = result.get("code")
+    return {"word": word, "says": says, **({"code": str(code)} if code else {})}
 
 
 def _word(result: t.Mapping[str, t.Any], task: str, reached: bool) -> str:
@@ -60,24 +68,35 @@ def boot_tried(run: t.Mapping[str, t.Any]) -> bool:
 
 
 def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """``{service, word, says}`` of a service whose run came to its end."""
+    """``{service, word, says}`` of a service whose run came to its end.
+
+    ``code`` beside them where a failure has one, and ``undo``, the command, where another pair serves now.
+    """
     service = str(run["service"]["name"])
     failure_found = run.get("failure")
     if failure_found:
-        return {"service": service, "word": failure_found["word"], "says": failure_found["says"]}
+        return {"service": service, **_told(failure_found)}
     to = _words.pair(run["plan"]["to"])
     doubts = [
         f"{name}: {_env_text.one_line(probe.get('says') or probe['verdict'])}"
         for name, probe in (run.get("probes") or {}).items()
         if probe and probe.get("verdict", "passed") != "passed"
     ]
+    if run.get("probes"):
+        lost = [name for name in ("boundary", "rates") if not run["probes"].get(name)]
+        doubts += [f"{name}: the host did not answer when it was to be probed." for name in lost]
+    way_back = {"undo": str(run["undo"])} if run.get("undo") and run.get("making") else {}
     if doubts:
-        return {"service": service, "word": "inconclusive", "says": f"{to} is kept. {' '.join(doubts)}"}
+        return {"service": service, "word": "inconclusive", "says": f"{to} is kept. {' '.join(doubts)}", **way_back}
     if run.get("making"):
         image = (run.get("options") or {}).get("image")
         says = f"{_words.pair(run['plan']['from'])} → {to}" + (f", image {image}" if image else "")
-        return {"service": service, "word": "switched", "says": says}
+        return {"service": service, "word": "switched", "says": says, **way_back}
     return {"service": service, "word": "unchanged", "says": f"{to}, nothing to change"}
+
+
+def _told(found: t.Mapping[str, str]) -> dict[str, str]:
+    return {name: found[name] for name in ("word", "says", "code") if name in found}
 
 
 def host_outcome(
@@ -89,15 +108,17 @@ def host_outcome(
     services = [dict(item) for item in done]
     if failed is not None:
         name = str((run.get("service") or {}).get("name") or "")
-        known = run.get("failure") or failed
-        services.append({"service": name, "word": known["word"], "says": known["says"]})
+        services.append({"service": name, **_told(run.get("failure") or failed)})
     word = worst([item["word"] for item in services])
     says = "; ".join(item["says"] for item in services if item["word"] == word)
     return {"word": word, "says": says, "services": services}
 
 
 def all_good(outcomes: t.Sequence[t.Mapping[str, t.Any] | None]) -> bool:
-    """Whether every host is planned or has come to a good end, so that a further one may start."""
+    """Whether every host is planned or has come to a good end, so that a further one may start.
+
+    The count is of the whole fleet; a batch of Ansible's is only those that run side by side.
+    """
     return all(outcome is not None and outcome.get("word") in ("planned", *GOOD) for outcome in outcomes)
 
 
@@ -107,31 +128,42 @@ def worst(words: t.Sequence[str]) -> str:
 
 
 def summary(hosts: t.Sequence[str], outcomes: t.Mapping[str, t.Any], check: bool = False) -> dict[str, t.Any]:
-    """``{schema, check, good, hosts: [{host, word, says, services}]}`` for the hosts of a run.
+    """``{schema, check, good, done, failed, not_started, undone, hosts: [{host, word, says, services}]}`` of a run.
 
     ``outcomes`` maps a host to ``{word, says, services: [{service, word, says}]}``; one that is missing was not
-    reached (an earlier host had no good outcome, or its connection was lost).
+    reached (an earlier host had no good outcome, or its connection was lost). ``done`` and the like are names of hosts.
     """
+    states: dict[str, list[str]] = {state: [] for state in STATES}
     lines = []
     for host in hosts:
-        found = outcomes.get(host) or {"word": "not_reached", "says": "the run ended before this host", "services": []}
-        if found["word"] == "planned":
-            found = {
-                **found,
-                "word": "not_reached",
-                "says": "planned, and not started: another host has no good outcome",
-            }
+        found, state = _ended(outcomes.get(host))
+        states[state].append(host)
         lines.append({"host": host, "word": found["word"], "says": found["says"], "services": list(found["services"])})
-    return {
-        "schema": SCHEMA,
-        "check": check,
-        "good": all(line["word"] in GOOD for line in lines),
-        "hosts": lines,
-    }
+    good = all(line["word"] in GOOD for line in lines)
+    return {"schema": SCHEMA, "check": check, "good": good, **states, "hosts": lines}
+
+
+def _ended(outcome: t.Mapping[str, t.Any] | None) -> tuple[dict[str, t.Any], str]:
+    """What a host has come to, in words for the end of the run, and its state."""
+    found = dict(outcome or {"word": "", "services": []})
+    if found["word"] == "begun":
+        says = "lost in the middle of its switch; run this again, which finishes the switch or restores the old pair"
+        return {**found, "word": "not_reached", "says": says}, "failed"
+    if found["word"] in ("", "planned"):
+        says = "the run ended before this host"
+        if found["word"]:
+            says = "planned, and not started: another host has no good outcome"
+        return {**found, "word": "not_reached", "says": says}, "not_started"
+    if "undone" in found:
+        return found, "undone" if found["undone"] else "failed"
+    bad = [item for item in found["services"] if item["word"] not in GOOD]
+    if bad and all(item.get("code") == NOT_AFTER for item in bad):
+        return found, "not_started"
+    return found, "done" if found["word"] in GOOD else "failed"
 
 
 def summary_report(content: t.Mapping[str, t.Any]) -> list[str]:
-    """The summary as lines: host, word, sentence."""
+    """The summary as lines: host, word, sentence; where not all is good, who is to be run again, and what undoes it."""
     lines = ["would be" if content["check"] else "outcome"]
     rows = [[line["host"], line["word"], ""] for line in content["hosts"]]
     column = sum(max([len(row[n]) for row in rows], default=0) + 2 for n in range(2)) + 2
@@ -140,4 +172,21 @@ def summary_report(content: t.Mapping[str, t.Any]) -> list[str]:
         # What stands on a line of its own is a choice or a command, to be copied as it is.
         parts = [*textwrap.wrap(first, 116 - column, break_long_words=False, break_on_hyphens=False), *rest] or [""]
         lines += [(row.ljust(column) + parts[0]).rstrip(), *[" " * column + part for part in parts[1:]]]
+    if content["good"]:
+        return lines
+    if len(content["hosts"]) > 1:
+        names = [[state.replace("_", " "), ", ".join(content[state])] for state in STATES if content[state]]
+        lines += _words.table(names, indent="")
+    if not content["check"]:
+        undo = [item["undo"] for line in content["hosts"] for item in line["services"] if "undo" in item]
+        lines += ["what was switched stays; this undoes it:", *(f"  {command}" for command in undo)] if undo else []
     return lines
+
+
+def notify_words(result: t.Mapping[str, t.Any], argv: t.Sequence[str]) -> str:
+    """A warning where the command that is told of a run did not take it, from its result; empty where it did."""
+    if not result.get("failed") and result.get("rc") == 0:
+        return ""
+    said = str(result.get("stderr") or result.get("msg") or "").strip().splitlines() or ["it said nothing"]
+    ended = f"ended with {result['rc']}" if result.get("rc") else "did not end well"
+    return f"warning: {argv[0]} {ended}, and may not have taken the summary: {textwrap.shorten(said[-1], 200)}"

@@ -1,0 +1,71 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plans of many hosts in one table, a line each."""
+
+from __future__ import annotations
+
+import textwrap
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _not_after, _words
+
+WIDTH = 118
+_HEAD = ["host", "service", "now", "planned", "ceiling", "spare", "gain"]
+
+Run = t.Mapping[str, t.Any]
+Outcome = t.Mapping[str, t.Any]
+
+
+def fleet_table(
+    planned: t.Mapping[str, t.Sequence[Run]],
+    outcomes: t.Mapping[str, Outcome | None],
+    until: t.Mapping[str, t.Any] | None = None,
+    now: float | None = None,
+) -> list[str]:
+    """The lines of the table: a service a line, in MiB a card, and what could not be planned with its code.
+
+    ``planned`` maps each host to its runs that have a plan, ``outcomes`` to ``{services: [{service, word, says}]}`` of
+    those that have none. ``until`` is the deadline, of which a last column tells.
+    """
+    rows, refused = [[*_HEAD, *([f"by {until['at'][11:16]}"] if until else [])]], []
+    for host, runs in planned.items():
+        rows += [[host, *_planned(run, until, now)] for run in runs]
+        refused += [[host, *words] for words in _refused(outcomes.get(host), bool(runs))]
+    lines = _words.table(rows) if len(rows) > 1 else []
+    if refused:
+        column = 2 + sum(max(len(row[n]) for row in refused) + 2 for n in range(2))
+        lines += _words.table(
+            [[*row[:2], textwrap.shorten(row[2], WIDTH - column, placeholder=" …")] for row in refused]
+        )
+    counts = f"{len(rows) - 1} planned, {len(refused)} not"
+    return ["plans: pairs (slab + pool), ceiling, spare and what the slab gains, in MiB a card", *lines, counts]
+
+
+def _planned(run: Run, until: t.Mapping[str, t.Any] | None, now: float | None) -> list[str]:
+    plan, name = run["plan"], str(run["service"]["name"])
+    ceiling, before, to = plan.get("ceiling") or {}, plan["from"], plan["to"]
+    slabs = (to.get("weights_mib"), before.get("weights_mib"))
+    gain = f"{slabs[0] - slabs[1]:+,.0f}" if plan["restart"] and None not in slabs else "0"
+    planned = _words.pair(to) if plan["restart"] else "stays"
+    shape = [label for label in plan["changes"] if label not in ("weights_mib", "kv_mib")] if plan["restart"] else []
+    planned += f" [{', '.join(shape)}]" if shape else ""
+    numbers = [_words.number(ceiling.get(key)) for key in ("mib", "takeable_mib")]
+    late = ["too late" if _not_after.too_late(run.get("needs"), until, now) else "in time"] if until else []
+    return [name, _words.pair(before), planned, *numbers, gain, *late]
+
+
+def _refused(outcome: Outcome | None, planned: bool) -> list[list[str]]:
+    if outcome is None:
+        return [] if planned else [[_words.UNKNOWN, "not_reached: the run lost this host"]]
+    return [
+        [
+            item["service"] or _words.UNKNOWN,
+            f"{item['word']}{' ' + item['code'] if 'code' in item else ''}: {_env_text.one_line(item['says'])}",
+        ]
+        for item in outcome["services"]
+    ]
+
+
+def unplanned(planned: t.Mapping[str, t.Sequence[Run]], outcomes: t.Mapping[str, Outcome | None]) -> list[str]:
+    """The hosts of which a service could not be planned."""
+    return [host for host, runs in planned.items() if _refused(outcomes.get(host), bool(runs))]

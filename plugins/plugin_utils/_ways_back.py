@@ -1,0 +1,96 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What there is to return to, for ``to=list``: each pair that served, with its image, and whether it can be had."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _history, _words
+
+Entry = t.Mapping[str, t.Any]
+Looked = t.Mapping[str, t.Any]
+
+# How the runtimes say that they do not have an image: docker by 1, podman by 125.
+_ABSENT = (1, 125)
+# The lines of the record that tell what served.
+_SERVED = ("switched", "rolled_back", "adopted")
+
+
+def images(record: t.Sequence[Entry]) -> list[str]:
+    """The images of all ways back, each once."""
+    return list(dict.fromkeys(str(way["image"]) for way in ways_back(record) if way["image"]))
+
+
+def ways_back(record: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
+    """``{id, at, to, image, in_force}`` of what served, newest first, led by ``previous`` where that leads anywhere.
+
+    ``in_force`` is whether the record has it as what runs now.
+    """
+    served = [entry for entry in record if entry["kind"] in _SERVED and entry["to"]]
+    ways = [
+        {"id": entry["id"], "at": entry["at"], "to": entry["to"], "image": entry.get("image"), "in_force": False}
+        for entry in reversed(served)
+    ]
+    if ways:
+        ways[0]["in_force"] = True
+    try:
+        back = _history.way_back(record, "previous")
+    except RadianceError:
+        return ways
+    at = next((entry["at"] for entry in record if entry["id"] == back["returns_to"]), _words.UNKNOWN)
+    return [{"id": "previous", "at": at, "to": back["to"], "image": back["image"], "in_force": False}, *ways]
+
+
+def ways_back_report(
+    record: t.Sequence[Entry], service: t.Mapping[str, t.Any], host: str, about: t.Mapping[str, t.Any]
+) -> list[str]:
+    """The lines of the list.
+
+    ``about``: ``unread``, why the record on the host could not be read, where it could not; ``looked``, what became of
+    looking for each image (results of a loop over ``__endpoint_image``), ``undo``, the command that returns to the
+    previous pair.
+    """
+    head = f"{service['name']} on {host}: what there is to return to, the newest first"
+    unread = about.get("unread")
+    notes = []
+    if unread:
+        notes = [f"  The record in the fleet directory alone; the host's cannot be read: {_env_text.one_line(unread)}"]
+    ways = ways_back(record)
+    if not ways:
+        return [head, *notes, "  nothing: no switch is on record. State a pair: -e weights_mib=… -e kv_mib=…"]
+    looked = {str(one["__endpoint_image"]): one for one in about.get("looked") or []}
+    rows = [["to=", "when", "pair (slab + pool)", "shape", "image", "available"]]
+    for way in ways:
+        image = way["image"]
+        shown = re.sub(r"(@sha256:[0-9a-f]{12})[0-9a-f]+", r"\1…", image) if image else _words.UNKNOWN
+        can = _available(way, looked.get(str(image)), service, bool(unread))
+        rows.append([way["id"], way["at"], _words.pair(way["to"]), _shape(way["to"]), shown, can])
+    command = str(about["undo"]).replace("to=previous", "to=ID")
+    return [head, *notes, *_words.table(rows), f"  {command}"]
+
+
+def _shape(to: t.Mapping[str, t.Any]) -> str:
+    sequences, context = _words.number(to.get("max_num_seqs")), _words.number(to.get("max_model_len"))
+    return (
+        f"{sequences} x {context}, {to.get('kv_cache_dtype')}, depth {_words.number(to.get('num_speculative_tokens'))}"
+    )
+
+
+def _available(way: t.Mapping[str, t.Any], looked: Looked | None, service: t.Mapping[str, t.Any], unread: bool) -> str:
+    """Whether it can be had, and why not where it cannot."""
+    if way["in_force"]:
+        return "runs now, by the record"
+    if not service.get("runtime"):
+        return "yes" if not unread else "not known while the host does not answer"
+    if not way["image"]:
+        return "yes, with the image in force: the record has none of it"
+    if looked is None or looked.get("unreachable"):
+        return "not known while the host does not answer"
+    if looked.get("rc") == 0:
+        return "yes, the host has its image"
+    if looked.get("rc") in _ABSENT:
+        return f"no: the host does not have its image; {service['runtime']} pull {way['image']}"
+    return f"not known: {_env_text.one_line(looked.get('msg') or 'the runtime did not say')}"

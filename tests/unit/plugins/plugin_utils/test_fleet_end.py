@@ -1,0 +1,157 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run over many hosts comes to: who is done, who is not, what is undone, and who is told."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _summary, _undo
+from hypothesis import given
+from hypothesis import strategies as st
+
+UNDO = "ansible-playbook playbooks/rollback.yml -l a -e service=flashnext -e to=previous"
+DONE = {"service": "flashnext", "word": "switched", "says": "24,000 + 5,120 → 25,844 + 5,119", "undo": UNDO}
+LATE = {"service": "flashnext", "word": "not_reached", "says": "not begun at 05:40:00", "code": "not_after"}
+SHORT = {"service": "flashnext", "word": "rolled_back", "says": "card 0 settled short", "code": "referee_refused"}
+PLANNED = {"word": "planned", "says": "planned and not started", "services": []}
+BEGUN = {"word": "begun", "says": "", "services": []}
+
+
+def ended(*services: dict[str, str]) -> dict[str, t.Any]:
+    return _summary.host_outcome({}, services)
+
+
+def states(outcomes: dict[str, t.Any]) -> dict[str, list[str]]:
+    content = _summary.summary(list(outcomes), outcomes)
+    return {state: content[state] for state in ("done", "failed", "not_started", "undone")}
+
+
+def test_every_host_is_done_or_failed_or_not_started() -> None:
+    outcomes = {"a": ended(DONE), "b": ended(SHORT), "c": PLANNED, "d": None, "e": BEGUN, "f": ended(LATE)}
+    assert states(outcomes) == {"done": ["a"], "failed": ["b", "e"], "not_started": ["c", "d", "f"], "undone": []}
+    words = {line["host"]: line["word"] for line in _summary.summary(list(outcomes), outcomes)["hosts"]}
+    assert words == {"a": "switched", "b": "rolled_back"} | dict.fromkeys("cdef", "not_reached")
+    # One service that failed is a host that failed, whatever else had no time left.
+    assert states({"a": ended(DONE, {**SHORT, "service": "b"}, {**LATE, "service": "c"})})["failed"] == ["a"]
+
+
+def test_a_host_that_was_lost_in_its_switch_is_not_told_as_one_that_never_began() -> None:
+    (line,) = _summary.summary(["e"], {"e": BEGUN})["hosts"]
+    assert line["says"].startswith("lost in the middle of its switch; run this again")
+
+
+def test_the_screen_tells_whom_to_run_again_and_what_undoes_the_rest() -> None:
+    outcomes = {"a": ended(DONE), "b": ended(SHORT), "c": PLANNED}
+    lines = _summary.summary_report(_summary.summary(list(outcomes), outcomes))
+    assert lines == [
+        "outcome",
+        "  a  switched     24,000 + 5,120 → 25,844 + 5,119",
+        "  b  rolled_back  card 0 settled short",
+        "  c  not_reached  planned, and not started: another host has no good outcome",
+        "done         a",
+        "failed       b",
+        "not started  c",
+        "what was switched stays; this undoes it:",
+        f"  {UNDO}",
+    ]
+    assert _summary.summary_report(_summary.summary(["a"], {"a": ended(DONE)})) == lines[:1] + [
+        "  a  switched  24,000 + 5,120 → 25,844 + 5,119"
+    ]
+
+
+def test_a_service_that_was_switched_names_what_undoes_it(example: t.Any) -> None:
+    run = {"service": example.service, "plan": example.plan, "making": {"id": "x"}, "probes": {}, "undo": UNDO}
+    assert _summary.service_outcome(run) == DONE
+    assert "undo" not in _summary.service_outcome({**run, "making": None})
+    late = {**run, "failure": {"word": "not_reached", "says": "not begun at 05:40:00", "code": "not_after"}}
+    assert _summary.service_outcome(late) == LATE
+
+
+def test_probes_that_nobody_answered_leave_a_doubt(example: t.Any) -> None:
+    probes = {"calibration": None, "boundary": None, "rates": None}
+    run = {"service": example.service, "plan": example.plan, "making": {"id": "x"}, "probes": probes}
+    found = _summary.service_outcome(run)
+    assert found["word"] == "inconclusive"
+    assert "boundary: the host did not answer when it was to be probed. rates: " in found["says"]
+
+
+def test_a_failure_keeps_its_code() -> None:
+    assert _summary.failure({"msg": "short", "code": "pair_within_ceiling"})["code"] == "pair_within_ceiling"
+    assert "code" not in _summary.failure({"msg": "short", "code": "x"}, reached=False)
+
+
+def test_what_this_run_switched_is_undone_where_that_is_declared() -> None:
+    outcomes = {"a": ended(DONE, {**DONE, "service": "b"}), "b": ended(SHORT), "c": PLANNED}
+    assert _undo.to_undo("a", outcomes, "undo") == {"services": ["b", "flashnext"], "because": "b ended rolled_back"}
+    assert _undo.to_undo("a", outcomes, "leave") == {}
+    for host in ("b", "c"):
+        assert _undo.to_undo(host, outcomes, "undo") == {}
+
+
+@pytest.mark.parametrize(
+    ("other", "because"),
+    [
+        (ended(LATE), "b ended not_reached"),
+        (BEGUN, "b was lost in the middle of its switch"),
+        (None, "b was not planned"),
+        (PLANNED, ""),
+        (ended(DONE), ""),
+    ],
+)
+def test_only_a_host_without_a_good_outcome_undoes_others(other: t.Any, because: str) -> None:
+    assert _undo.to_undo("a", {"a": ended(DONE), "b": other}, "undo").get("because", "") == because
+
+
+def test_what_was_undone_is_rolled_back_and_undoes_no_other() -> None:
+    back = {"service": "flashnext", "word": "switched", "says": "25,844 + 5,119 → 24,000 + 5,120", "undo": "again"}
+    found = _undo.undone(ended(DONE), [back], "b ended refused")
+    says = "25,844 + 5,119 → 24,000 + 5,120, undone because b ended refused"
+    assert found["services"] == [{"service": "flashnext", "word": "rolled_back", "says": says}]
+    assert (found["word"], found["says"], found["undone"]) == ("rolled_back", says, True)
+    outcomes = {"z": ended(DONE), "a": found, "b": ended(SHORT)}
+    assert _undo.to_undo("z", outcomes, "undo")["because"] == "b ended rolled_back"
+    assert _undo.to_undo("a", outcomes, "undo") == {}
+    assert states(outcomes) == {"done": ["z"], "failed": ["b"], "not_started": [], "undone": ["a"]}
+
+
+def test_what_could_not_be_undone_says_so_and_stays_named() -> None:
+    found = _undo.undone(ended(DONE), [{**LATE, "undo": "x"}], "b ended refused")
+    assert found["undone"] is False
+    assert found["word"] == "not_reached"
+    assert found["says"] == (
+        "24,000 + 5,120 → 25,844 + 5,119 was to be undone because b ended refused, and was not: not begun at 05:40:00"
+    )
+    content = _summary.summary(["a"], {"a": found})
+    assert content["failed"] == ["a"]
+    assert _summary.summary_report(content)[-1] == f"  {UNDO}"
+
+
+@given(st.lists(st.sampled_from([None, PLANNED, BEGUN, ended(DONE), ended(SHORT), ended(LATE)]), max_size=6))
+def test_each_host_is_in_one_list_and_good_means_that_all_are_done(found: list[t.Any]) -> None:
+    outcomes = {f"h{n}": outcome for n, outcome in enumerate(found)}
+    content = _summary.summary(list(outcomes), outcomes)
+    listed = [host for state in ("done", "failed", "not_started", "undone") for host in content[state]]
+    assert sorted(listed) == sorted(outcomes)
+    assert content["good"] is (content["done"] == list(outcomes))
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ({"rc": 0, "failed": False}, ""),
+        (
+            {"rc": 3, "failed": True, "stderr": "one\nno such channel\n"},
+            "/bin/tell ended with 3, and may not have taken",
+        ),
+        ({"rc": 3, "failed": True, "stderr": "one\nno such channel\n"}, "the summary: no such channel"),
+        ({"failed": True, "msg": "async task did not complete within the requested time - 60s"}, "did not complete"),
+        ({"unreachable": True}, "did not end well"),
+    ],
+)
+def test_a_command_that_did_not_take_the_summary_is_a_warning(result: dict[str, t.Any], said: str) -> None:
+    words = _summary.notify_words(result, ["/bin/tell", "secret"])
+    assert said in words
+    assert bool(words) is bool(said)
+    assert "secret" not in words
