@@ -55,6 +55,7 @@ FIELDS: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
         "says": (str,),
     },
     "rollback": {"to": (dict,), "returns_to": (str,), "says": (str,)},
+    "adopted": {"to": (dict,), "image": (str, _NULL), "fingerprint": (str,), "files": (list,), "env_names": (dict,)},
     "arm": {
         "weights_mib": (int,),
         "weights_plus_minus_mib": _NUMBER,

@@ -21,8 +21,8 @@ def env_text(
     history: t.Mapping[str, t.Any],
     current: str | None = None,
 ) -> str:
-    """The env of a service: header from ``history``, then ``values``; of one that was adopted ``current`` with its block
-    written anew.
+    """The env of a service: header from ``history``, then ``values``; of one that was adopted, ``current`` with its
+    block written anew.
     """
     return _managed_text.env_placed(env_header(service, host, history), values, service, host, current)
 

@@ -180,7 +180,7 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, image, returns_to, says, ran}``.
 
     ``previous`` is what ran before the last attempt that switched. An id means the pair and shape that its line put in
-    force: the ``to`` of a planned, switched or rollback line, and of a rolled_back line what ran again after it. So it
+    force: the ``to`` of a planned, switched, rollback or adopted line, and of a rolled_back line what ran again after it. So it
     is with its image, which is None where the line has none and the image in force stays. ``ran`` is whether that pair
     and shape ever served: an attempt may have been planned and not held.
     Raises RadianceError ``nothing_to_return_to``.
@@ -198,10 +198,10 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     held = {attempt[0]["attempt"] for attempt in switched}
     for entry in record:
         if entry["id"] == to and _put_in_force(entry):
-            ran = entry["kind"] in ("switched", "rolled_back") or entry["attempt"] in held
+            ran = entry["kind"] in ("switched", "rolled_back", "adopted") or entry["attempt"] in held
             return _return_to(_put_in_force(entry), entry.get("image"), entry, ran)
     # A planned line may have come to nothing; what ended an attempt tells what served.
-    found = [entry for entry in record if entry["kind"] in ("switched", "rolled_back") and _put_in_force(entry)]
+    found = [entry for entry in record if entry["kind"] in ("switched", "rolled_back", "adopted") and _put_in_force(entry)]
     several = len({entry.get("image") for entry in found}) > 1
     choices = [_choice(entry, several) for entry in found]
     raise RadianceError(
@@ -235,7 +235,7 @@ def _put_in_force(entry: Entry) -> dict[str, t.Any]:
     """The pair and shape that a line put in force, empty where it put none there."""
     if entry["kind"] == "planned":
         return dict(entry["plan"]["to"])
-    return dict(entry["to"] or {}) if entry["kind"] in ("switched", "rolled_back", "rollback") else {}
+    return dict(entry["to"] or {}) if entry["kind"] in ("switched", "rolled_back", "rollback", "adopted") else {}
 
 
 def way_back_or_objection(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:

@@ -74,6 +74,8 @@ def env_placed(
     assert current is not None
     there = env_file(current, service, host)["values"]
     kept = {_files.file_key(service, key): values.get(key, value) for key, value in there.items()}
+    # The marker of the block says whose it is.
+    header = [line.removeprefix(f"{_files.MARKER}; ") for line in header]
     return _blocks.placed(current, name, _env_file.render_env(header, kept).rstrip("\n").split("\n"), HASH)
 
 

@@ -1,0 +1,367 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The words of a small shell script, parted and expanded as sh, bash and zsh alike do. Nothing is ever executed.
+
+Only what the three agree on is taken. Anything else is refused with the number of its line and what to write instead.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+
+_BLANKS = " \t"
+_ENDS_WORD = " \t\n;&|<>()"
+_OPERATORS = ("&&", "||", ";;", ";", "&", "|", "(", ")", "\n")
+_REDIRECTIONS = (">>", ">&", "<&", ">", "<")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?!$-]")
+_OPERATOR_OF_NAME = re.compile(r":?[-+=?]|%%?|##?")
+_GLOB = re.compile(r"[*?\[{]")
+
+
+class Part(t.NamedTuple):
+    """A part of a word: ``text``, a ``variable`` with the word of its operator, or a ``command`` substitution."""
+
+    kind: str
+    text: str
+    quoted: bool
+    operator: str = ""
+    word: tuple[Part, ...] = ()
+
+
+class Word(t.NamedTuple):
+    """One word as written, with its line (counted from 1)."""
+
+    line: int
+    parts: tuple[Part, ...]
+
+    @property
+    def literal(self) -> str | None:
+        """The word without its quotes where it has no expansion, else None."""
+        return "".join(part.text for part in self.parts) if all(part.kind == "text" for part in self.parts) else None
+
+
+class Statement(t.NamedTuple):
+    """A simple command: its words, and the operator that stands behind it. Redirections are left out of the words."""
+
+    line: int
+    words: list[Word]
+    ended_by: str
+
+
+class Field(t.NamedTuple):
+    """What a word expands to. ``names`` are the variables whose value is in it, ``written`` tells whether there is text
+    beside them, and ``secret`` whether the content of a file is in it, which nobody reads here."""
+
+    text: str
+    line: int
+    names: frozenset[str]
+    written: bool
+    secret: bool = False
+
+
+def refuse(line: int, what: str, instead: str) -> RadianceError:
+    """The refusal of a line."""
+    return RadianceError(f"line {line}: {what}. {instead}", code="script_not_understood")
+
+
+def statements(text: str) -> list[Statement]:
+    """The simple commands of a script in their order. Raises RadianceError ``script_not_understood``."""
+    reader = _Reader(text)
+    out: list[Statement] = []
+    words: list[Word] = []
+    line = 1
+    while True:
+        token = reader.token()
+        if isinstance(token, Word):
+            line = line if words else token.line
+            words.append(token)
+            continue
+        if words or token not in ("\n", ""):
+            out.append(Statement(line if words else reader.line, words, token))
+        words = []
+        if token == "":
+            return out
+
+
+class _Reader:
+    """Reads a text from its beginning, one token after the other."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    @property
+    def line(self) -> int:
+        return self.text.count("\n", 0, self.at) + 1
+
+    def token(self) -> Word | str:
+        """The next word, or an operator; an empty text at the end. A redirection is read over."""
+        while True:
+            self._skip_blanks()
+            if self.at >= len(self.text):
+                return ""
+            if self.text[self.at] == "#":
+                self.at = self._until("\n", self.at)
+                continue
+            if self._redirection():
+                continue
+            for operator in _OPERATORS:
+                if self.text.startswith(operator, self.at):
+                    self.at += len(operator)
+                    return operator
+            return self.word()
+
+    def _skip_blanks(self) -> None:
+        while self.at < len(self.text):
+            if self.text[self.at] in _BLANKS:
+                self.at += 1
+            elif self.text.startswith("\\\n", self.at):
+                self.at += 2
+            else:
+                return
+
+    def _until(self, mark: str, start: int) -> int:
+        found = self.text.find(mark, start)
+        return len(self.text) if found < 0 else found
+
+    def _redirection(self) -> bool:
+        """Read over ``2>&1``, ``>>FILE`` and the like: they are no words of the command."""
+        digits = re.compile(r"[0-9]*").match(self.text, self.at)
+        start = digits.end() if digits else self.at
+        if self.text.startswith(("<<", "<(", ">("), start):
+            raise refuse(self.line, "it has a here-document or a process substitution", "Put the text into a file.")
+        mark = next((mark for mark in _REDIRECTIONS if self.text.startswith(mark, start)), None)
+        if mark is None:
+            return False
+        self.at = start + len(mark)
+        self._skip_blanks()
+        self.word()
+        return True
+
+    def word(self) -> Word:
+        """The word that begins here."""
+        line, parts = self.line, self._parts(_ENDS_WORD)
+        if not parts:
+            raise refuse(line, f"{self.text[self.at : self.at + 1]!r} stands where a word has to", "Take it out.")
+        if self.at < len(self.text) and self.text[self.at] == "(":
+            raise refuse(line, "it has an array or a function", "Write the words behind `exec`, each as it is.")
+        return Word(line, tuple(parts))
+
+    def _parts(self, ends: str, quoted: bool = False) -> list[Part]:
+        """The parts up to one of ``ends``, which is left to be read."""
+        parts: list[Part] = []
+        while self.at < len(self.text) and self.text[self.at] not in ends:
+            character = self.text[self.at]
+            if self.text.startswith("\\\n", self.at):
+                self.at += 2
+            elif character == "\\":
+                escaped = self.text[self.at + 1 : self.at + 2]
+                kept = quoted and escaped not in ("$", "`", '"', "\\", "}")
+                parts.append(Part("text", "\\" + escaped if kept else escaped, True))
+                self.at += 2
+            elif character == "'" and not quoted:
+                close = self._closing("'", self.at + 1)
+                parts.append(Part("text", self.text[self.at + 1 : close], True))
+                self.at = close + 1
+            elif character == '"':
+                parts += self._in_quotes(quoted)
+            elif character == "`":
+                raise refuse(self.line, "it has a command in backticks", "Write the value that it gives.")
+            elif character == "$":
+                parts.append(self._dollar(quoted))
+            else:
+                parts.append(Part("text", character, quoted))
+                self.at += 1
+        return parts
+
+    def _closing(self, mark: str, start: int) -> int:
+        found = self.text.find(mark, start)
+        if found < 0:
+            raise refuse(self.line, f"a {mark} that opens there is never closed", "Close it.")
+        return found
+
+    def _in_quotes(self, nested: bool) -> list[Part]:
+        if nested:
+            raise refuse(self.line, "it has quotes inside of quotes", "Leave the outer ones away.")
+        opened = self.at
+        self.at += 1
+        inner = self._parts('"', quoted=True)
+        if self.at >= len(self.text):
+            self.at = opened
+            raise refuse(self.line, 'a " that opens there is never closed', "Close it.")
+        self.at += 1
+        return inner or [Part("text", "", True)]
+
+    def _dollar(self, quoted: bool) -> Part:
+        if self.text.startswith("$((", self.at):
+            raise refuse(self.line, "it calculates", "Write the number that it gives.")
+        if self.text.startswith("$(", self.at):
+            return self._command(quoted)
+        if not quoted and self.text.startswith(("$'", '$"'), self.at):
+            raise refuse(self.line, "it has a quote behind a $", "Write plain quotes.")
+        if self.text.startswith("${", self.at):
+            return self._braces(quoted)
+        name = _NAME.match(self.text, self.at + 1)
+        self.at += 1
+        if name is None:
+            return Part("text", "$", True)
+        self.at = name.end()
+        return Part("variable", name.group(), quoted)
+
+    def _command(self, quoted: bool) -> Part:
+        """``$(…)`` with what is in it as it stands there."""
+        start, depth, at = self.at, 0, self.at + 1
+        while at < len(self.text):
+            depth += {"(": 1, ")": -1}.get(self.text[at], 0)
+            at += 1
+            if depth == 0:
+                self.at = at
+                return Part("command", self.text[start + 2 : at - 1], quoted)
+        raise refuse(self.line, "a $( that opens there is never closed", "Close it.")
+
+    def _braces(self, quoted: bool) -> Part:
+        start = self.at
+        name = _NAME.match(self.text, self.at + 2)
+        operator = None
+        if name is not None:
+            self.at = name.end()
+            operator = _OPERATOR_OF_NAME.match(self.text, self.at)
+            if operator is not None:
+                self.at = operator.end()
+            word = self._parts("}", quoted) if operator is not None else []
+            if self.text.startswith("}", self.at):
+                self.at += 1
+                return Part("variable", name.group(), quoted, operator.group() if operator else "", tuple(word))
+        shown = self.text[start : self._until("\n", start)]
+        self.at = start
+        raise refuse(
+            self.line, f"{shown[:40]!r} is an expansion that is not read here", "Write the value that it gives."
+        )
+
+
+class Scope:
+    """The variables that a script has set so far, each with the place that it has its value from."""
+
+    def __init__(self, script: str) -> None:
+        self.values: dict[str, str] = {"0": script}
+        self.set_by: dict[str, str] = {}
+        # Flags that stand behind a variable which is there and empty: ${NAME:+--flag "$NAME"}
+        self.optional: dict[str, str] = {}
+
+    def expand(self, word: Word, command: t.Callable[[Part, int], tuple[str, bool]]) -> list[Field]:
+        """The fields of a word, none where it is an expansion that gives nothing. ``command`` answers a ``$(…)`` with a
+        text and whether that is a secret. Raises RadianceError ``script_not_understood``.
+        """
+        fields = _Fields(word.line)
+        self._expand(word.parts, word.line, fields, command)
+        return fields.done()
+
+    def text(self, word: Word, command: t.Callable[[Part, int], tuple[str, bool]]) -> str:
+        """The one text of a word that is not parted: the right side of an assignment."""
+        parts = tuple(part._replace(quoted=True) for part in word.parts)
+        return "".join(field.text for field in self.expand(Word(word.line, parts), command))
+
+    def _expand(
+        self,
+        parts: t.Sequence[Part],
+        line: int,
+        fields: _Fields,
+        command: t.Callable[[Part, int], tuple[str, bool]],
+    ) -> None:
+        for position, part in enumerate(parts):
+            if part.kind == "text":
+                if not part.quoted and _GLOB.search(part.text):
+                    raise refuse(line, f"{part.text!r} is not quoted, and a shell looks for files by it", "Quote it.")
+                if not part.quoted and part.text.startswith("~") and position == 0:
+                    raise refuse(line, "~ is another folder for each user", "Write the folder out.")
+                fields.add(part.text, part.quoted)
+            elif part.kind == "command":
+                text, secret = command(part, line)
+                self._whole(part, "$(…)", text, line)
+                fields.add(text, True, secret=secret)
+            elif part.text == "@" and part.quoted:
+                continue  # what a unit gives to its script, which is nothing
+            else:
+                self._variable(part, line, fields, command)
+
+    def _variable(
+        self,
+        part: Part,
+        line: int,
+        fields: _Fields,
+        command: t.Callable[[Part, int], tuple[str, bool]],
+    ) -> None:
+        name, value = part.text, self.values.get(part.text)
+        if name == "0" and part.operator == "%" and "".join(inner.text for inner in part.word) == "/*":
+            fields.add(self.values["0"].rpartition("/")[0], True)
+            return
+        given = value is not None and (value != "" or not part.operator.startswith(":"))
+        operator = part.operator[-1:]
+        if operator in ("%", "#"):
+            raise refuse(line, f"${{{name}{part.operator}…}} cuts a value", "Write the value that it gives.")
+        if operator == "+":
+            if given:
+                self._expand(part.word, line, fields, command)
+            elif value is not None:
+                self._note_optional(part, line, command)
+            return
+        if given:
+            self._whole(part, f"${name}", value or "", line)
+            fields.add(value or "", part.quoted, name=name)
+        elif operator in ("-", "="):
+            self._expand(part.word, line, fields, command)
+        elif value is None or operator == "?":
+            raise refuse(
+                line,
+                f"${name} is set neither in the script nor in its env before that",
+                f"Write {name}=… into the env.",
+            )
+
+    def _whole(self, part: Part, shown: str, value: str, line: int) -> None:
+        if not part.quoted and (re.search(r"\s", value) or _GLOB.search(value)):
+            raise refuse(line, f"{shown} is not quoted, and a shell parts or matches its value", f'Write "{shown}".')
+
+    def _note_optional(self, part: Part, line: int, command: t.Callable[[Part, int], tuple[str, bool]]) -> None:
+        inner = _Fields(line)
+        self._expand(part.word, line, inner, command)
+        fields = inner.done()
+        if len(fields) == 2 and fields[1].names == {part.text} and fields[0].text.startswith("--"):
+            self.optional[fields[0].text[2:]] = part.text
+
+
+class _Fields:
+    """Puts the fields of a word together; a blank that is not quoted, inside of an expansion, ends one."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.out: list[Field] = []
+        self.open: Field | None = None
+
+    def add(self, text: str, quoted: bool, name: str | None = None, secret: bool = False) -> None:
+        """A further piece of text: the value of ``name``, or what is written there."""
+        if not quoted and name is None and re.search(r"\s", text):
+            for piece in re.findall(r"\s+|\S+", text):
+                if piece.isspace():
+                    self._end()
+                else:
+                    self.add(piece, True)
+            return
+        if not text and not quoted:
+            return
+        so_far = self.open or Field("", self.line, frozenset(), False)
+        names = so_far.names | ({name} if name is not None else frozenset())
+        written = so_far.written or (name is None and text != "")
+        self.open = Field(so_far.text + text, self.line, names, written, so_far.secret or secret)
+
+    def _end(self) -> None:
+        if self.open is not None:
+            self.out.append(self.open)
+        self.open = None
+
+    def done(self) -> list[Field]:
+        """All fields, the last one ended."""
+        self._end()
+        return self.out
