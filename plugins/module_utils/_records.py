@@ -78,10 +78,12 @@ FIELDS: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
 # Fields that a line may also have. ``image`` is the reference that the line put in force, None for a service without a
 # container; lines that were written before there was one lack it.
 _IMAGE: t.Mapping[str, tuple[type, ...]] = {"image": (str, _NULL)}
+# The services that were stopped for it, and on a line of a roll-back started again.
+_HANDOVER: t.Mapping[str, tuple[type, ...]] = {"handed_over": (list,)}
 OPTIONAL: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
     "planned": {**_IMAGE, "image_before": (str, _NULL), "image_digest_before": (str, _NULL)},
-    "switched": _IMAGE,
-    "rolled_back": _IMAGE,
+    "switched": {**_IMAGE, **_HANDOVER},
+    "rolled_back": {**_IMAGE, **_HANDOVER},
     "rollback": _IMAGE,
 }
 VERDICTS = ("held", "killed", "void", "open")

@@ -90,6 +90,13 @@ options:
       - A receipt counts only for the very container, the invocation of the unit, or the process (O(source=file) with
         O(pid_file)) that runs now. One that was changed or is not whole is named in a warning, and not used.
     type: path
+  last_receipt:
+    description:
+      - Where nothing of the service runs, read the newest receipt of O(receipts), which is of its last boot. That is a
+        warning, C(ledger.source.kind) is then V(receipt), and the endpoint is not asked, for another service may have
+        its port.
+    type: bool
+    default: false
   with_log:
     description:
       - Also return RV(log), what the boot printed, for a report that others read.
@@ -192,6 +199,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+last_boot:
+  description: Whether nothing runs, and RV(ledger) is that of the last boot, as O(last_receipt) asks.
+  returned: always
+  type: bool
 ledger:
   description:
     - What one boot printed, in the shape of schemas/ledger.schema.json. Also returned when the module fails.
@@ -406,6 +417,7 @@ def main() -> None:
             "boot": {"type": "int", "default": -1},
             "pid_file": {"type": "path"},
             "receipts": {"type": "path"},
+            "last_receipt": {"type": "bool", "default": False},
             "with_log": {"type": "bool", "default": False},
             "hide": {"type": "list", "elements": "str", "default": []},
             "endpoint": {"type": "str"},
@@ -424,8 +436,9 @@ def main() -> None:
         ],
         supports_check_mode=True,
     )
-    wanted = {key: module.params[key] for key in ("path", "text", "name", "boot", "pid_file", "scope", "receipts")}
-    more: dict[str, t.Any] = {}
+    names = ("path", "text", "name", "boot", "pid_file", "scope", "receipts", "last_receipt")
+    wanted = {key: module.params[key] for key in names}
+    more: dict[str, t.Any] = {"last_boot": False}
     try:
         reading = read_boot(module.params["source"], **wanted)
         # An endpoint that cannot be asked, or a log that cannot be shown, leaves what the log tells.
@@ -446,7 +459,10 @@ def main() -> None:
                 "are not known, and the pair keeps the rounding of its rows. Of a container the runtime knows them "
                 "(source: podman or docker)."
             )
-        if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1:
+        # What answers where nothing of the service runs is another one.
+        down = module.params["last_receipt"] and not reading.known.get("runs")
+        more["last_boot"] = down and reading.known["kind"] == "receipt"
+        if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1 and not more["last_boot"]:
             version, why = ask_version(module.params["endpoint"], key)
             ledger["engine"] = {"version": version, "version_from": "endpoint" if version else None}
             info, told_at = None, 0.0

@@ -17,7 +17,7 @@ description:
   - It runs detached on the target. A lost connection, a killed controller or a killed module leaves a journal in
     O(state_dir), from which the next call restores the old pair or finishes the new one.
   - Phases are lock, precheck, drain, stop, release, swap, start, ready, referee, receipt and keep. On the way back
-    they are restore, start and ready.
+    they are restore, start and ready, and hand_back where cards were handed over.
   - Without O(expect) it only finishes a switch that was interrupted, and changes nothing where none was.
 options:
   service:
@@ -80,6 +80,80 @@ options:
     type: list
     elements: int
     default: []
+  others:
+    description:
+      - The other services of the host that are declared on cards of this one. Those that run are in RV(others).
+      - One that runs is in the way, and the switch is refused with V(cards_taken), unless its part is reserved, or it
+        ran before the boot of this service began, so that what it held is in the ledger of the plan. The latter is a
+        warning.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      service:
+        description:
+          - Name of the other service.
+        type: str
+        required: true
+      manager:
+        description:
+          - What starts and stops it, as O(manager).
+        type: str
+        choices: [process, systemd, systemd_user]
+        default: process
+      unit:
+        description:
+          - Its unit, as O(unit).
+        type: str
+      start:
+        description:
+          - What starts it, as O(start).
+        type: list
+        elements: str
+        default: []
+      pid_file:
+        description:
+          - Its pid file, as O(pid_file).
+        type: path
+      path:
+        description:
+          - Its boot log, as O(path).
+        type: path
+      source:
+        description:
+          - Where its boot log is read, as O(source).
+        type: str
+        choices: [file, podman, docker, journald]
+      name:
+        description:
+          - Its container, as O(name).
+        type: str
+      cards:
+        description:
+          - Those of its cards that this service has too.
+        type: list
+        elements: int
+        default: []
+      endpoint:
+        description:
+          - Its endpoint, as O(endpoint). Its requests are waited for before it is stopped.
+        type: str
+      api_key_file:
+        description:
+          - Its key, as O(api_key_file).
+        type: path
+      reserved:
+        description:
+          - Whether its part of each of these cards is kept free for it.
+        type: bool
+        default: false
+  handover:
+    description:
+      - Have the services of O(others) that are in the way give up the cards. They are drained and stopped within the
+        switch, and started again where it does not hold, however it ends. Where it holds they stay stopped.
+      - This service need not run then, and O(fingerprint) may be that of its newest receipt.
+    type: bool
+    default: false
   files:
     description:
       - Files that belong to the new pair. They are staged beside their place, and renamed into it while the service
@@ -254,6 +328,20 @@ EXAMPLES = r"""
     path: /srv/radiance/engine.log
     state_dir: /srv/radiance/.kvfleet
 
+- name: Hand the cards of another service over to this one
+  kvfleet.radiance.service_switch:
+    service: nightly
+    manager: systemd
+    cards: [0, 1]
+    others:
+      - {service: flashnext, manager: systemd, cards: [0, 1], endpoint: "http://127.0.0.1:8000"}
+    handover: true
+    endpoint: http://127.0.0.1:8001
+    state_dir: /srv/radiance/.kvfleet
+    expect:
+      to: "{{ plan.to }}"
+  become: true
+
 - name: Save the receipt of the boot that runs, while its log still has it
   kvfleet.radiance.service_switch:
     service: flashnext
@@ -297,14 +385,14 @@ code:
     - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(not_a_whole_number),
       V(file_unusable), V(disk_full), V(state_dir_unusable), V(switch_journal_unreadable), V(switch_locked),
       V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
-      V(start_unusable), V(image_missing), V(image_moved), V(memlock_low), V(host_memory_short), V(no_way_back),
-      V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable), V(traffic_still_running), V(hook_failed),
-      V(systemd_unreachable), V(runtime_unusable), V(command_missing), V(command_stuck), V(probation_impossible) and
-      V(switch_probation_unreadable).
+      V(cards_taken), V(start_unusable), V(image_missing), V(image_moved), V(memlock_low), V(host_memory_short),
+      V(no_way_back), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable), V(traffic_still_running),
+      V(hook_failed), V(systemd_unreachable), V(runtime_unusable), V(command_missing), V(command_stuck),
+      V(probation_impossible) and V(switch_probation_unreadable).
     - V(probation_failed) is a pair that crashed in its probation, so that the old one has come back since the call was
       planned. It is on record then, and nothing else was done.
-    - With O(save_receipt), V(switch_interrupted) is a switch that is to be finished first, and V(receipt_impossible) a
-      boot that the log does not tell whole.
+    - V(switch_interrupted) is a switch that is to be finished first, of one of O(others), or with O(save_receipt) of
+      this service. V(receipt_impossible) is a boot that the log does not tell whole.
     - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),
       V(engine_exited), V(never_ready), V(referee_refused), V(log_unreadable), V(journal_unreadable), V(interrupted)
       and V(unexpected).
@@ -401,6 +489,35 @@ probation:
     says:
       description: A sentence.
       type: str
+others:
+  description: The services of O(others) that run, or ran before this switch.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    service:
+      description: Its name.
+      type: str
+      sample: nightly
+    unit:
+      description: Its unit, null for a plain process.
+      type: str
+    pid:
+      description: Its process, null for a unit that waits for its next restart.
+      type: int
+    cards:
+      description: The cards that both have.
+      type: list
+      elements: int
+    stance:
+      description:
+        - V(beside) where it ran before this service's boot began, V(reserved) where its part is reserved, V(in_the_way)
+          where neither is so, V(handed_over) where it was or would be stopped for this service.
+      type: str
+      sample: in_the_way
+    says:
+      description: A sentence.
+      type: str
 by_hand:
   description: The commands that bring the old pair back by hand, where the outcome is V(failed).
   returned: always
@@ -431,6 +548,26 @@ def main() -> None:
             "image": {"type": "str"},
             "path": {"type": "path"},
             "cards": {"type": "list", "elements": "int", "default": []},
+            "others": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "service": {"type": "str", "required": True},
+                    "manager": {"type": "str", "choices": ["process", "systemd", "systemd_user"], "default": "process"},
+                    "unit": {"type": "str"},
+                    "start": {"type": "list", "elements": "str", "default": []},
+                    "pid_file": {"type": "path"},
+                    "path": {"type": "path"},
+                    "source": {"type": "str", "choices": ["file", "podman", "docker", "journald"]},
+                    "name": {"type": "str"},
+                    "cards": {"type": "list", "elements": "int", "default": []},
+                    "endpoint": {"type": "str"},
+                    "api_key_file": {"type": "path", "no_log": False},
+                    "reserved": {"type": "bool", "default": False},
+                },
+            },
+            "handover": {"type": "bool", "default": False},
             "files": {
                 "type": "list",
                 "elements": "dict",

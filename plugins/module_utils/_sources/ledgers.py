@@ -35,13 +35,15 @@ def read_boot(
     pid_file: str | None = None,
     scope: str = "system",
     receipts: str | None = None,
+    last_receipt: bool = False,
 ) -> Reading:
     """The boot out of a source; what cannot be read gives an absent ledger.
 
     ``name``: the container for ``podman`` and ``docker``, the unit for ``journald``, with the ``scope`` of its manager.
     ``path``: the log or the receipt for ``file`` and ``receipt``; ``pid_file`` (for a file): the process whose command
     line tells the flags, and whose start joins the fingerprint. ``text``: for ``text``. ``receipts``: a folder of
-    them; where the log has lost the boot that runs, and one is of this very boot, it is read from there.
+    them; where the log has lost the boot that runs, and one is of this very boot, it is read from there. With
+    ``last_receipt`` what does not run has the ledger of its last boot, from the newest of them.
 
     Raises RadianceError where a thing could not be asked at all: ``pid_file_unreadable``, ``process_unreadable``,
     ``runtime_unusable``, ``systemd_unreachable``, ``command_missing`` and ``command_stuck``.
@@ -58,7 +60,18 @@ def read_boot(
         if path is None:
             raise ValueError(f"source {source} needs a path")
         reading = _of_file(source, path, known, boot, pid_file)
+    if receipts and last_receipt and not reading.known.get("runs"):
+        return _last(receipts, reading)
     return _stand_in(receipts, reading) if receipts else reading
+
+
+def _last(receipts: str, reading: Reading) -> Reading:
+    """The newest receipt; what was read, where there is none."""
+    path, kept, notes = receipt.newest(receipts)
+    if kept is None:
+        return reading._replace(notes=[*reading.notes, *notes])
+    said = f"Nothing runs, so the ledger is that of the last boot, by its receipt {path}."
+    return kept._replace(known={**kept.known, "runs": None}, notes=[*notes, said])
 
 
 def _stand_in(receipts: str, reading: Reading) -> Reading:

@@ -138,6 +138,23 @@ def find(folder: str, reading: Reading) -> Found:
     return Found(None, None, notes)
 
 
+def newest(folder: str) -> Found:
+    """The receipt that was saved last and is whole: of the last boot of a service that does not run."""
+    notes: list[str] = []
+    saved: list[tuple[float, str]] = []
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for one in entries:
+            if _FILE.match(one.name) and one.name.endswith(".json"):
+                saved.append((one.stat(follow_symlinks=False).st_mtime, one.path))
+    for _mtime, identity in sorted(saved, reverse=True):
+        path = identity[: -len(".json")] + ".log"
+        try:
+            return Found(path, _read(path, _identity(identity), {}), notes)
+        except _Unusable as error:
+            notes.append(f"The receipt {path} is not used: {error}.")
+    return Found(None, None, notes)
+
+
 def _read(path: str, kept: t.Mapping[str, t.Any], flags: t.Mapping[str, str]) -> Reading:
     text = _content(path, LONGEST_BOOT * 4)
     if kept["digest"] != _digest({key: kept[key] for key in _KEYS if key != "digest"}, text):

@@ -13,7 +13,8 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, referee
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, handover, referee
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import seconds_since
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.steps import Steps, as_radiance_error
 
 _INTERRUPTED = {"code": "interrupted", "says": "the run that switched was interrupted before the new pair was up"}
@@ -41,13 +42,58 @@ class WayBack(Steps):
         try:
             if not started:
                 self._put_back()
-                self.start()
-            self._ready_again()
+            if not self.only_others:
+                if not started:
+                    self.start()
+                self._ready_again()
         except Exception as error:
             return self._failed(cause, why, as_radiance_error(error))
-        says = f"{why} The old pair {old} serves again{self._downtime()}."
+        try:
+            self.hand_back()
+        except Exception as error:
+            return self._not_handed_back(cause, why, as_radiance_error(error))
+        says = f"{why} {self._serves_again(old)}{self._downtime()}."
         self.run.says.append(says)
         self.rolled_back()
+        return RadianceError(says, code=cause["code"])
+
+    def _serves_again(self, old: str) -> str:
+        names = handover.names_of(self.others)
+        if self.only_others:
+            return f"{names} serves again"
+        return f"The old pair {old} and {names} serve again" if self.others else f"The old pair {old} serves again"
+
+    def hand_back(self) -> None:
+        """Have those serve again that were stopped for this service; can be done again after it was cut."""
+        if not self.others:
+            return
+        self.journal.enter("hand_back")
+        with self.run.phase("hand_back") as phase:
+            says = []
+            for entry in self.others:
+                try:
+                    says.append(
+                        handover.start_again(
+                            self.run, phase, entry, self.request.ready_timeout, lambda: self.journal.enter("hand_back")
+                        )
+                    )
+                except RadianceError as error:
+                    raise RadianceError(f"{entry['service']}: {error.text}", code=error.code) from error
+            phase.says = "; ".join(says)
+        self.run.downtime_seconds = seconds_since(self.journal.data["stopped"])
+
+    def _not_handed_back(self, cause: t.Mapping[str, t.Any], why: str, error: RadianceError) -> RadianceError:
+        """What was stopped for this service is not back. The journal stays for the next run to try again."""
+        self.run.outcome = "failed"
+        self.run.changed = True
+        self.run.by_hand = handover.by_hand(self.others)
+        with contextlib.suppress(OSError, RadianceError):
+            self._append(self._back_entry(cause, serving=False))
+        says = (
+            f"{why} A SERVICE IS DOWN: what was stopped for {self.state.service} did not come back ({error.text}) The "
+            f"next run tries again; by hand: {' ; '.join(self.run.by_hand)}"
+        )
+        self.run.says.append(says)
         return RadianceError(says, code=cause["code"])
 
     def rolled_back(self) -> None:
@@ -76,7 +122,11 @@ class WayBack(Steps):
             put_back = files.restore(self.journal.data["files"])
             self.run.changed = True
             phase.says = ended + (f"put back {', '.join(put_back)}" if put_back else "every file is as it was")
-            if self.old is None and not all(entry["existed"] for entry in self.journal.data["files"]):
+            if (
+                self.old is None
+                and not self.others
+                and not all(entry["existed"] for entry in self.journal.data["files"])
+            ):
                 raise RadianceError("nothing ran before, and there is no earlier file to start", code="nothing_ran")
 
     def _ready_again(self) -> None:
@@ -140,4 +190,5 @@ class WayBack(Steps):
             says=cause["says"],
             downtime_seconds=self.run.downtime_seconds,
             serving=serving,
+            **self._of_handover(),
         )

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import host_boot
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import unit_files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import handover, unit_files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.scripts import restore_script
@@ -44,14 +44,19 @@ def unit_text(service: str, unit: str, scope: str, script: str) -> str:
             f"ExecStart=/bin/sh {unit_files.word(script)}",
             "",
             "[Install]",
-            f"WantedBy={unit}",
+            # A machine that starts another unit in its place has to restore as well.
+            f"WantedBy={unit} {'default' if scope == 'user' else 'multi-user'}.target",
             "",
         ]
     )
 
 
-def prepare(manager: Manager, state: State, run: Run, check_mode: bool) -> None:
+def prepare(
+    manager: Manager, state: State, run: Run, check_mode: bool, others: t.Sequence[t.Mapping[str, t.Any]] = ()
+) -> None:
     """Install the unit where it is not there yet, and warn where the service would not come back at all.
+
+    ``others``: what is stopped for it, as the journal keeps it.
 
     What stands in the way of it is a warning: without it a switch is what it was before there was this.
     """
@@ -61,6 +66,7 @@ def prepare(manager: Manager, state: State, run: Run, check_mode: bool) -> None:
         try:
             unit, scope = t.cast("tuple[str, str]", manager.watched())
             shown = unit_files.properties(unit, scope, "UnitFileState", *_COMES_BACK)
+            handover.warn_of_restart(run, (unit, scope), others)
             if shown.get("UnitFileState") == "enabled-runtime" or not (
                 shown.get("UnitFileState") == "enabled" or any(shown.get(name) for name in _COMES_BACK)
             ):
@@ -97,11 +103,22 @@ def prepare(manager: Manager, state: State, run: Run, check_mode: bool) -> None:
             )
 
 
-def arm(state: State, entries: t.Sequence[t.Mapping[str, t.Any]]) -> None:
-    """From now on another boot of the machine restores these files first."""
-    able = [entry for entry in entries if not entry["existed"] or entry.get("old")]
-    text = restore_script(state.service, host_boot(), state.journal, able)
+def arm(state: State, manager: Manager, journal: t.Mapping[str, t.Any]) -> None:
+    """From now on another boot of the machine restores the journal's files first, and starts what ran before."""
+    able = [entry for entry in journal["files"] if not entry["existed"] or entry.get("old")]
+    text = restore_script(
+        state.service, host_boot(), state.journal, able, _starts(manager, journal["old"] is None, journal["others"])
+    )
     _durable.replace(state.restore, text.encode("utf-8", "surrogateescape"), 0o600)
+
+
+def _starts(manager: Manager, alone: bool, others: t.Sequence[t.Mapping[str, t.Any]]) -> list[list[str]]:
+    """The commands that give the cards back to the units that had them. ``alone``: the service itself did not run."""
+    unit, scope = t.cast("tuple[str, str]", manager.watched())
+    systemctl = ["systemctl", *(["--user"] if scope == "user" else [])]
+    again = [entry["manager"]["unit"] for entry in others if entry["manager"].get("scope") == scope]
+    stop = [[*systemctl, "stop", "--no-block", unit]] if again and alone else []
+    return stop + [[*systemctl, "start", "--no-block", name] for name in again]
 
 
 def disarm(state: State) -> None:

@@ -12,13 +12,14 @@ Shape of ``journal.json``::
     id, service, at, pid
     direction: forward | back
     phase: precheck | drain | stop | release | swap | start | ready | referee | receipt | keep
-           (back: restore | start | ready | keep)
+           (back: restore | start | ready | hand_back | keep)
     manager: what describes it, see managers.py
     expect: {to, predictions, attempt, host, flags}
     old: {pid, ticks, to} or null    the process that ran before, null when none did
     before: the old boot's ledger, or null
     files: [{dest, existed, mode, uid, gid, backup, staged, old}]
     probation: seconds, or null
+    others: [{service, manager, pid, ticks, to, cards, endpoint, boot}]    what is stopped for it, see handover.py
     boot: {pid, ticks, ...} or null               the boot that this direction started; the manager says what else
     stopped: {clock, boot_id, wall} or null       when the stop signal was about to go out
     held: the old process's grip on the cards, see release.py
@@ -59,6 +60,7 @@ _FIELDS: t.Mapping[str, tuple[type, ...]] = {
     "held": (dict, _NULL),
     "cause": (dict, _NULL),
     "record": (dict, _NULL),
+    "others": (list,),
 }
 
 
@@ -90,6 +92,7 @@ class Journal:
             "cause": None,
             "record": None,
             "probation": None,
+            "others": [],
             **fields,
         }
         journal = cls(state.journal, data)
@@ -106,6 +109,7 @@ class Journal:
             data = json.loads(content)
             if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("service") != state.service:
                 raise ValueError("another shape")
+            data.setdefault("others", [])  # one that was written before there was a handover
             wrong = [name for name, kind in _FIELDS.items() if not isinstance(data.get(name, _ABSENT), kind)]
             if wrong:
                 raise ValueError(f"its {', '.join(wrong)} missing or of another type")

@@ -60,6 +60,10 @@ class Manager(abc.ABC):
     def current(self) -> process.Process | None:
         """The live process of the service, or None."""
 
+    def comes_back(self) -> bool:
+        """Whether something starts the service by itself, though nothing of it may run at this moment."""
+        return False
+
     @abc.abstractmethod
     def nothing_runs(self) -> str:
         """The beginning of a sentence: what shows that nothing runs."""

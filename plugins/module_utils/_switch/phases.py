@@ -52,6 +52,7 @@ class Run:
         self.by_hand: list[str] = []
         self.warnings: list[str] = []
         self.probation: dict[str, t.Any] | None = None
+        self.others: list[dict[str, t.Any]] = []
 
     @contextlib.contextmanager
     def phase(self, name: str) -> t.Iterator[Phase]:
@@ -96,5 +97,6 @@ class Run:
             "records": self.records,
             "by_hand": self.by_hand,
             "probation": self.probation,
+            "others": self.others,
             "warnings": [files.masked(text) for text in self.warnings],
         }

@@ -12,7 +12,14 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, host_boot
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, images, referee
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
+    boots,
+    drain,
+    files,
+    handover,
+    images,
+    referee,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
@@ -24,7 +31,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.transacti
 
 _NOTHING_STOPPED = ("precheck", "drain")
 # From here on the new files are in place, and whatever runs was started from them.
-_STARTED = ("start", "ready", "referee", "receipt", "keep")
+_STARTED = ("start", "ready", "hand_back", "referee", "receipt", "keep")
 
 
 class _Serving(t.NamedTuple):
@@ -81,7 +88,7 @@ def _aim(request: Request, journal: Journal, serving: _Serving | None) -> str:
     if data["direction"] != "back" and data["phase"] in _NOTHING_STOPPED and (lives or data["old"] is None):
         return "unchanged"
     if not lives:
-        _refuse_beside(request, _manager(journal))
+        _refuse_beside(request, _manager(journal), data["others"])
     if data["direction"] == "back":
         return "rolled_back"
     return "switched" if data["phase"] in _STARTED and lives else "rolled_back"
@@ -122,12 +129,14 @@ def _serving(request: Request, journal: Journal) -> _Serving | None:
     return _Serving(found, "old" if old else "new" if new and not back else "other")
 
 
-def _refuse_beside(request: Request, manager: Manager) -> None:
+def _refuse_beside(request: Request, manager: Manager, others: t.Sequence[handover.Entry]) -> None:
     """Refuse to start an engine beside one that runs that was started in another way."""
     stranger = manager.stranger()
     if stranger is not None:
         raise RadianceError(f"{stranger}. The switch before is not finished yet.", code="foreign_process")
-    if request.endpoint is not None and drain.healthy(request.endpoint)[0]:
+    if request.endpoint is None or handover.answers(request.endpoint, others):
+        return
+    if drain.healthy(request.endpoint)[0]:
         raise RadianceError(
             f"{manager.nothing_runs()}, yet {request.endpoint} answers: somebody started the service in another way, "
             "or another service has the port. Nothing was changed, and the switch before is not finished yet. "
@@ -171,6 +180,7 @@ def _let_be(transaction: Transaction, serving: _Serving) -> str:
     ledger = transaction.manager.reading(transaction.state.receipts).ledger
     if serving.pair == "old":
         run.restored = ledger
+        transaction.hand_back()
         transaction.rolled_back()
         return f"the old pair {pair} serves already in process {process.pid}, so nothing was restarted"
     run.ledger = ledger
@@ -211,6 +221,8 @@ def _back(transaction: Transaction) -> str:
         cause = RadianceError("the run that switched was interrupted before the new pair was up", code="interrupted")
         error = transaction.go_back(cause)
     _raise_if_down(transaction, error)
+    if transaction.others:
+        return f"{handover.names_of(transaction.others)}, which was stopped for it, serves again"
     return "the old pair was restored"
 
 

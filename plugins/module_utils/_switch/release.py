@@ -80,6 +80,18 @@ def held_by(pid: int, ledger: t.Mapping[str, t.Any] | None) -> dict[str, t.Any]:
     }
 
 
+def together(holds: t.Sequence[dict[str, t.Any]]) -> dict[str, t.Any] | None:
+    """What several processes hold, each of ``held_by``, as that of one; None where there is none."""
+    if not holds:
+        return None
+    pools = [held["pools_mib"] for held in holds if held["opens_a_card"]]
+    return {
+        "opens_a_card": any(held["opens_a_card"] for held in holds),
+        "used_mib": holds[0]["used_mib"],
+        "pools_mib": None if None in pools else sum(pools),
+    }
+
+
 def wait(phase: Phase, held: t.Mapping[str, t.Any] | None, timeout: float, sysfs: str = SYSFS) -> None:
     """Wait until the pools' memory is back and the reading rests. Raises RadianceError ``memory_held``."""
     if held is None:

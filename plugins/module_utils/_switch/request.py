@@ -19,7 +19,22 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.referee i
 
 # The module's options that are seconds, with their defaults.
 TIMEOUTS: t.Mapping[str, int] = {"drain_timeout": 60, "stop_timeout": 60, "release_timeout": 60, "ready_timeout": 1800}
+_SERVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*")
 _EXPECT = ("to", "predictions", "attempt", "host", "flags", "image", "image_digest")
+
+
+class Other(t.NamedTuple):
+    """Another service that is declared on cards of this one: ``cards`` are those that both have.
+
+    ``reserved``: its part of each of them is kept free for it.
+    """
+
+    service: str
+    manager: dict[str, t.Any]
+    cards: list[int]
+    endpoint: str | None
+    api_key_file: str | None
+    reserved: bool
 
 
 class Request(t.NamedTuple):
@@ -43,6 +58,8 @@ class Request(t.NamedTuple):
     state_dir: str
     save_receipt: bool
     probation: int | None
+    others: list[Other]
+    handover: bool
 
     @property
     def host(self) -> str:
@@ -56,7 +73,7 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
     Raises RadianceError ``option_unusable``, ``expect_unusable``, ``not_a_whole_number`` or ``file_unusable``.
     """
     service = str(options["service"])
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]*", service):
+    if not _SERVICE.fullmatch(service):
         raise RadianceError(
             f"service {service!r} names a folder of the state directory: letters, digits and . _ @ - only, "
             "a letter or digit first.",
@@ -98,6 +115,30 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
         state_dir=options["state_dir"],
         save_receipt=bool(options.get("save_receipt")),
         probation=_read_probation(options),
+        others=[_read_other(other, service) for other in options.get("others") or []],
+        handover=bool(options.get("handover")),
+    )
+
+
+def _read_other(other: t.Mapping[str, t.Any], service: str) -> Other:
+    name = str(other["service"])
+    if not _SERVICE.fullmatch(name) or name == service:
+        raise RadianceError(
+            f"others has the service {name!r}: it names another service of this host, by the name of its folder in the "
+            "state directory.",
+            code="option_unusable",
+        )
+    try:
+        manager = _read_manager(name, other)
+    except RadianceError as error:
+        raise RadianceError(f"others, {name}: {error.text}", code=error.code) from error
+    return Other(
+        service=name,
+        manager=manager,
+        cards=sorted(set(other.get("cards") or [])),
+        endpoint=other.get("endpoint"),
+        api_key_file=other.get("api_key_file"),
+        reserved=bool(other.get("reserved")),
     )
 
 

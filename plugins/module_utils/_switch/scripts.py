@@ -31,8 +31,13 @@ def _put_back(entries: _Entries) -> list[str]:
     return lines
 
 
-def restore_script(service: str, boot_id: str, journal: str, entries: _Entries) -> str:
-    """Puts the old files back while the ``journal`` is there and the machine runs in another boot than ``boot_id``."""
+def restore_script(
+    service: str, boot_id: str, journal: str, entries: _Entries, then: t.Sequence[t.Sequence[str]] = ()
+) -> str:
+    """Puts the old files back while the ``journal`` is there and the machine runs in another boot than ``boot_id``.
+
+    ``then``: the commands that come after it.
+    """
     return "\n".join(
         [
             f"{MARK}puts back the files of {service} where the machine went down in a switch",
@@ -40,6 +45,7 @@ def restore_script(service: str, boot_id: str, journal: str, entries: _Entries) 
             f'[ "$boot" != {shlex.quote(boot_id)} ] || exit 0',
             f"[ -e {shlex.quote(journal)} ] || exit 0",
             *_put_back(entries),
+            *(f"{shlex.join(argv)} || status=1" for argv in then),
             "exit $status",
             "",
         ]

@@ -34,6 +34,13 @@ class Steps:
         self.manager = manager_of(data["manager"])
         self.old: dict[str, t.Any] | None = data["old"]
         self.expect: dict[str, t.Any] = data["expect"]
+        # What is stopped for this service, and started again where it does not hold.
+        self.others: list[dict[str, t.Any]] = data["others"]
+
+    @property
+    def only_others(self) -> bool:
+        """Whether nothing of this service ran before, and what ran is what gave up the cards for it."""
+        return self.old is None and bool(self.others)
 
     def start(self) -> None:
         """Start whatever the files now say, in either direction."""
@@ -64,6 +71,10 @@ class Steps:
     def _downtime(self) -> str:
         seconds = self.run.downtime_seconds
         return "" if seconds is None else f" after {seconds:,.1f} s without service"
+
+    def _of_handover(self) -> dict[str, t.Any]:
+        """What a line of the record has of it."""
+        return {"handed_over": [entry["service"] for entry in self.others]} if self.others else {}
 
     def _entry(self, kind: str, **fields: t.Any) -> dict[str, t.Any]:
         host = self.expect.get("host") or self.request.host

@@ -12,10 +12,12 @@ import os
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import receipt
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boot_guard,
     drain,
     files,
+    handover,
     host_memory,
     images,
     probation,
@@ -69,6 +71,7 @@ def _work(request: Request, state: State, run: Run) -> None:
     state.sweep()
     probation.look(request, state, run, check_mode=False)
     if request.expect is None:
+        _tell_others(request, state, run)
         if interrupted is None and not run.says:
             run.says.append("No switch was interrupted; nothing was done.")
         return
@@ -81,7 +84,7 @@ def _work(request: Request, state: State, run: Run) -> None:
         return
     manager = manager_of(request.manager)
     probation.confirm(state, run, request)
-    boot_guard.prepare(manager, state, run, check_mode=False)
+    boot_guard.prepare(manager, state, run, check_mode=False, others=found.in_the_way)
     journal = Journal.begin(
         state,
         manager=request.manager,
@@ -89,6 +92,7 @@ def _work(request: Request, state: State, run: Run) -> None:
         old=found.old,
         before=run.before,
         probation=request.probation,
+        others=found.in_the_way,
     )
     beside = request.manager["kind"] == "systemd"
     entries = files.journal_entries(found.changes, state.backup, journal.data["id"], beside)
@@ -117,6 +121,7 @@ def _preview(request: Request, state: State, run: Run) -> None:
             return
     probation.look(request, state, run, check_mode=True)
     if request.expect is None:
+        _tell_others(request, state, run)
         if not run.says:
             run.says.append("No switch was interrupted; nothing would be done.")
         return
@@ -127,26 +132,38 @@ def _preview(request: Request, state: State, run: Run) -> None:
         _tell_no_probation(request, run)
         return
     manager = manager_of(request.manager)
-    boot_guard.prepare(manager, state, run, check_mode=True)
+    boot_guard.prepare(manager, state, run, check_mode=True, others=found.in_the_way)
     if found.old is not None:
         if request.before_drain:
             run.acted(request.before_drain)
         run.acted(manager.stop_argv(found.old["pid"]))
+    for entry in found.in_the_way:
+        run.acted(manager_of(entry["manager"]).stop_argv(entry["pid"] or 0))
     run.acted(manager.start_argv)
     if request.after_ready:
         run.acted(request.after_ready)
     run.outcome, run.changed = "switched", True
     run.says.append(f"Would switch to {referee.goal_text(request.expect, (found.old or {}).get('image'))}.")
+    if found.in_the_way:
+        run.says.append(f"{handover.names_of(found.in_the_way)} would be stopped for it and stay stopped.")
     if request.probation:
         run.says.append(f"It would be on probation for {request.probation:,} s.")
 
 
 class _Found(t.NamedTuple):
-    """What the precheck found: the process as the journal keeps it, the files that differ, no need to restart."""
+    """What the precheck found: the process as the journal keeps it, the files that differ, no need to restart, and
+    the services in its way."""
 
     old: dict[str, t.Any] | None
     changes: list[files.Change]
     same: bool
+    in_the_way: list[dict[str, t.Any]]
+
+
+def _tell_others(request: Request, state: State, run: Run) -> None:
+    """Who else runs on these cards, for whoever plans."""
+    if request.others:
+        handover.look(request, state, run, manager_of(request.manager).current())
 
 
 def _precheck(request: Request, state: State, run: Run) -> _Found:
@@ -162,13 +179,15 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         ledger = reading.ledger if reading is not None else None
         run.before = run.ledger = ledger
         run.warnings += reading.notes if reading is not None else []
-        _check_fingerprint(request, run, ledger)
+        _check_fingerprint(request, state, run, ledger)
+        in_the_way = handover.look(request, state, run, process)
         changes = files.compare(request.files)
         run.diff = files.diffs(changes)
         files.check_writable(changes)
         if process is None:
             phase.says = "nothing runs"
-            _check_port(request, manager)
+            if not handover.answers(request.endpoint, in_the_way):
+                _check_port(request, manager)
             different = ["nothing runs"]
         else:
             different = referee.differences(expect["to"], process.flags)
@@ -178,7 +197,8 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
                 different = ["the process does not listen"]
             phase.says = f"process {process.pid} runs {referee.pair_text(referee.state_of(process.flags))}"
         if not different:
-            return _Found(None, changes, True)
+            return _Found(None, changes, True, [])
+        handover.check(request, run, in_the_way)
         problem = manager.problem({change.dest for change in changes})
         if problem is not None:
             raise RadianceError(f"{problem}. Nothing was changed.", code="start_unusable")
@@ -207,12 +227,16 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
                 "to": referee.state_of(process.flags),
                 "image": images.of_ledger(ledger),
             }
-        return _Found(old, changes, False)
+        return _Found(old, changes, False, in_the_way)
 
 
-def _check_fingerprint(request: Request, run: Run, ledger: t.Mapping[str, t.Any] | None) -> None:
+def _check_fingerprint(request: Request, state: State, run: Run, ledger: t.Mapping[str, t.Any] | None) -> None:
     if request.fingerprint is None or (ledger is not None and ledger["fingerprint"] == request.fingerprint):
         return
+    if ledger is None and request.handover:
+        last = receipt.newest(state.receipts).reading
+        if last is not None and last.ledger["fingerprint"] == request.fingerprint:
+            return
     expect = t.cast("dict[str, t.Any]", request.expect)
     asked = (expect["to"], expect.get("image"))
     finished = any(

@@ -18,6 +18,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boots,
     drain,
     files,
+    handover,
     images,
     probation,
     referee,
@@ -65,12 +66,15 @@ class Transaction(WayBack):
         """Take the service out of its gateway and wait for what runs. Nothing was stopped when this raises."""
         self.journal.enter("drain")
         with self.run.phase("drain") as phase:
+            handover.keep_receipts(self.state, self.run, self.others)
             if self.old is None:
                 phase.says = "nothing runs, so there is nothing to drain"
-                return
-            if self.request.before_drain:
-                drain.hook(self.run, "before_drain", self.request.before_drain)
-            drain.wait_idle(phase, self.request.endpoint, self.request.api_key_file, self.request.drain_timeout)
+            else:
+                if self.request.before_drain:
+                    drain.hook(self.run, "before_drain", self.request.before_drain)
+                drain.wait_idle(phase, self.request.endpoint, self.request.api_key_file, self.request.drain_timeout)
+            says = phase.says
+            phase.says = "; ".join([says, *handover.wait_idle(self.request, phase, self.others)])
 
     def cancel(self) -> None:
         """End a transaction that stopped nothing: the gateway gets its service back, the staged files go."""
@@ -80,19 +84,21 @@ class Transaction(WayBack):
         self.journal.close()
 
     def stop(self) -> None:
-        """Stop the old process."""
-        held = release.held_by(self.old["pid"], self.journal.data["before"]) if self.old else None
-        self.journal.enter("stop", stopped=instant() if self.old else None, held=held)
+        """Stop the old process, and what is stopped for this service."""
+        own = [release.held_by(self.old["pid"], self.journal.data["before"])] if self.old else []
+        held = release.together([*own, *handover.grip(self.others)])
+        self.journal.enter("stop", stopped=instant() if self.old or self.others else None, held=held)
         # From here on the ledger of the result is the new boot's, or none: the old one's would be judged in its place.
         self.run.ledger = None
         with self.run.phase("stop") as phase:
             if self.old is None:
                 self.manager.hold_down(self.request.stop_timeout)
-                phase.says = "nothing runs"
-                return
-            self.run.changed = True
-            self.run.acted(self.manager.stop_argv(self.old["pid"]))
-            phase.says = self.manager.stop(self.old["pid"], self.old["ticks"], self.request.stop_timeout)
+                says = "nothing runs"
+            else:
+                self.run.changed = True
+                self.run.acted(self.manager.stop_argv(self.old["pid"]))
+                says = self.manager.stop(self.old["pid"], self.old["ticks"], self.request.stop_timeout)
+            phase.says = "; ".join([says, *handover.stop(self.run, self.others, self.request.stop_timeout)])
 
     def release(self) -> None:
         """Wait for the memory of the cards."""
@@ -113,7 +119,7 @@ class Transaction(WayBack):
     def guard(self) -> None:
         """From here on another boot of the machine restores the old files first, where systemd runs the service."""
         if self.manager.described["kind"] == "systemd":
-            boot_guard.arm(self.state, self.journal.data["files"])
+            boot_guard.arm(self.state, self.manager, self.journal.data)
 
     def ready(self) -> None:
         """Follow the new boot until it serves."""
@@ -170,6 +176,10 @@ class Transaction(WayBack):
         self.run.says.append(f"Switched to {pair}{self._downtime()}.")
         with self.run.phase("keep") as phase:
             phase.says = f"{pair} runs as process {self.journal.data['boot']['pid']}"
+            if self.others:
+                names = handover.names_of(self.others)
+                self.run.says.append(f"{names} was stopped for it and stays stopped.")
+                phase.says += f"; {names} stays stopped"
             boot_guard.disarm(self.state)
             host = str(self.expect.get("host") or self.request.host)
             on_probation = probation.begin(self.state, self.run, self.journal.data, host)
@@ -183,6 +193,7 @@ class Transaction(WayBack):
                     downtime_seconds=self.run.downtime_seconds,
                     receipt=self.run.receipt,
                     ledger={key: ledger.get(key) for key in ("fingerprint", "pair", "capacity", "settled", "engine")},
+                    **self._of_handover(),
                 ),
                 keep_old=on_probation,
             )

@@ -88,6 +88,10 @@ class UnitSeen(Manager):
         state = self.state()
         return process.of(state.main_pid) if state.main_pid and not state.stopped else None
 
+    def comes_back(self) -> bool:
+        """Whether the unit is up, begins, or waits for its next restart."""
+        return not self.state().stopped
+
     def nothing_runs(self) -> str:
         """What shows that nothing runs."""
         return f"The unit {self.unit} runs nothing"
