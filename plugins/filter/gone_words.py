@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - For a ledger that could not be read, or that is complete and has no flags.
-positional: _input, start, read
+positional: _input, start, read, others, handover
 options:
   _input:
     description:
@@ -29,6 +29,17 @@ options:
       - Result of M(kvfleet.radiance.boot_ledger_info) where that failed; where it is left out, a complete boot was
         read.
     type: dict
+  others:
+    description:
+      - The services that are declared on its cards, of P(kvfleet.radiance.card_others#filter).
+    type: list
+    elements: dict
+    default: []
+  handover:
+    description:
+      - Whether the cards were to be handed over to it.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""

@@ -139,8 +139,37 @@ def start_command(service: Service, start: str) -> str:
     return "; ".join(manager.by_hand(None, []))
 
 
-def gone_words(service: Service, start: str, read: t.Mapping[str, t.Any] | None = None) -> str:
+def gone_words(
+    service: Service,
+    start: str,
+    read: t.Mapping[str, t.Any] | None = None,
+    others: t.Sequence[t.Mapping[str, t.Any]] = (),
+    handover: bool = False,
+) -> str:
     """What to tell where no engine of the service was found, with the way out.
+
+    ``others``: the services that are declared on its cards; ``handover``: whether it was asked for.
+    """
+    return _gone(service, start, read) + _about_handover(service, others, handover)
+
+
+def _about_handover(service: Service, others: t.Sequence[t.Mapping[str, t.Any]], handover: bool) -> str:
+    name, names = service["name"], " and ".join(str(other["service"]) for other in others)
+    if handover:
+        return (
+            f"\n\nNo whole receipt of an earlier boot of {name} is on the host, so there is nothing that a handover "
+            f"could be planned from. Stop {names or 'what has its cards'} and start {name} by the command above, once."
+        )
+    if not others:
+        return ""
+    return (
+        f"\n\nWhere {names} is to give up its cards for it: -e service={name} -e handover=true stops {names} and "
+        f"starts {name} in its place."
+    )
+
+
+def _gone(service: Service, start: str, read: t.Mapping[str, t.Any] | None) -> str:
+    """As ``gone_words``, of the service alone.
 
     ``read`` is the result of a reading that failed, which has its own words; a container's runtime does not know the
     unit that starts it. Without it a complete boot was read, and no command line of an engine.

@@ -1,0 +1,94 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Other services on the cards of one: what the switch is told of them, and what the plan says of those that run."""
+
+from __future__ import annotations
+
+import posixpath
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _price_report, _service
+
+Service = t.Mapping[str, t.Any]
+
+
+def card_others(
+    service: Service,
+    services: t.Sequence[Service],
+    host: str,
+    target: str,
+    reserved: t.Sequence[t.Mapping[str, t.Any]] = (),
+) -> list[dict[str, t.Any]]:
+    """The services of ``services`` that are declared on cards of ``service``, as ``others`` of service_switch.
+
+    ``target`` is the directory of the files on the host, ``reserved`` is ``reserved_for_others_mib``: the part of a
+    service is reserved where something is on each of the cards that both have.
+    """
+    kept = {
+        int(item["card"])
+        for item in reserved
+        if whole_number(item.get("mib", 0), f"reserved_for_others_mib of card {item.get('card')}")
+    }
+    found = []
+    for other in services:
+        cards = sorted(set(other.get("cards") or []) & set(service.get("cards") or []))
+        if not cards or other["name"] == service["name"]:
+            continue
+        managed = _service.managed_by(other)
+        told = {
+            "service": other["name"],
+            "manager": managed["manager"],
+            "unit": managed["unit"],
+            "start": [posixpath.join(target, _files.file_names(other, host)["serve"])],
+            "pid_file": other.get("pid_file"),
+            "path": other.get("log"),
+            "source": managed["source"],
+            "name": managed["container"],
+            "cards": cards,
+            "endpoint": other.get("endpoint") or f"http://127.0.0.1:{other['port']}",
+            "api_key_file": other.get("api_key_file"),
+            "reserved": kept.issuperset(cards),
+        }
+        found.append({name: value for name, value in told.items() if value is not None})
+    return found
+
+
+def handover_objection(service: Service, others: t.Sequence[t.Mapping[str, t.Any]], handover: bool) -> str:
+    """Why a restart is refused for who else runs on the cards, in a sentence; empty where it is not.
+
+    ``others`` is what service_switch told of those that run.
+    """
+    taken = [other for other in others if other["stance"] == "in_the_way"]
+    if not taken or handover:
+        return ""
+    names = " and ".join(str(other["service"]) for other in taken)
+    return (
+        f"cards_taken: {' '.join(other['says'] for other in taken)} Nothing was changed. Stop {names}; or keep free "
+        f"what it takes (reserved_for_others_mib, for each of these cards); or have its cards handed over: "
+        f"-e service={service['name']} -e handover=true drains and stops {names}, and starts it again if this does "
+        "not hold."
+    )
+
+
+def handover_notes(service: Service, others: t.Sequence[t.Mapping[str, t.Any]], handover: bool, undo: str) -> list[str]:
+    """What a plan says of who else runs on the cards: what stays, and what is stopped, with the command back.
+
+    ``undo`` is the command of the plan that undoes it.
+    """
+    notes = []
+    for other in others:
+        says = str(other["says"])
+        if other["stance"] == "in_the_way" and handover:
+            says += (
+                f" It is drained and stopped for {service['name']}, and stays stopped where that holds. To hand the "
+                f"cards back: {back_command(service, other, undo)}"
+            )
+        notes.append(says)
+    return notes
+
+
+def back_command(service: Service, other: t.Mapping[str, t.Any], undo: str) -> str:
+    """The command that hands the cards back, after the one that undoes a resize of ``service``."""
+    again = _price_report.command(undo).replace(f"-e service={service['name']}", f"-e service={other['service']}")
+    return f"{again} -e handover=true"
