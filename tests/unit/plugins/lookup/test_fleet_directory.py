@@ -1,0 +1,60 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the lookups tell of a fleet directory: its record, and whether git has all of it."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import typing as t
+
+import pytest
+from ansible.errors import AnsibleLookupError
+from ansible_collections.kvfleet.radiance.plugins.lookup import record, uncommitted
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+
+
+def back(says: str) -> dict[str, t.Any]:
+    return _records.entry("rollback", "dankserver", "flashnext", None, to={}, returns_to="0" * 12, says=says)
+
+
+def test_a_record_is_joined_with_what_it_does_not_hold_and_stays(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "flashnext.jsonl"
+    first, second = back("one"), back("two")
+    _records.append(str(path), [first])
+    before = path.read_bytes()
+    look = record.LookupModule().run
+    assert look([str(path)], entries=[first, second, second]) == [first, second]
+    assert look([str(path)]) == [first]
+    assert look([str(tmp_path / "none.jsonl")], entries=[second]) == [second]
+    assert path.read_bytes() == before
+
+
+def test_a_record_that_cannot_be_read_is_named(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(AnsibleLookupError, match=f"The record {tmp_path} cannot be read: "):
+        record.LookupModule().run([str(tmp_path)])
+
+
+def git(folder: pathlib.Path, *words: str) -> None:
+    identity = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
+    subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
+
+
+def test_only_tracked_files_that_changed_are_uncommitted(tmp_path: pathlib.Path) -> None:
+    look = uncommitted.LookupModule().run
+    (tmp_path / "a.env").write_text("A=1\n")
+    assert look([str(tmp_path)]) == []
+    git(tmp_path, "init")
+    git(tmp_path, "add", "a.env")
+    assert look([str(tmp_path)]) == ["A  a.env"]
+    git(tmp_path, "commit", "-m", "first")
+    (tmp_path / "b.env").touch()
+    assert look([str(tmp_path)]) == []
+    (tmp_path / "a.env").write_text("A=2\n")
+    assert look([str(tmp_path)]) == [" M a.env"]
+
+
+def test_where_git_is_missing_nothing_is_known(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert uncommitted.LookupModule().run([str(tmp_path)]) == []
