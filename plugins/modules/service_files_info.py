@@ -1,0 +1,152 @@
+#!/usr/bin/python
+# Copyright: kvfleet.radiance maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: service_files_info
+short_description: Read what a service has on its host, but the boot log
+version_added: 0.1.0
+author:
+  - kvfleet.radiance maintainers (@kvfleet)
+description:
+  - Tells in one round trip whether a switch was interrupted or a pair is on probation, the content of the files that
+    the service starts from, and its record. What does not exist is no error.
+  - It changes nothing.
+attributes:
+  check_mode:
+    description: Runs as ever.
+    support: full
+  diff_mode:
+    description: Nothing changes, so there is no diff.
+    support: none
+options:
+  service:
+    description:
+      - Name of the service.
+    type: str
+    required: true
+  state_dir:
+    description:
+      - Where M(kvfleet.radiance.service_switch) keeps its state.
+    type: path
+    required: true
+  files:
+    description:
+      - Files whose content is wanted.
+    type: list
+    elements: path
+    default: []
+  others:
+    description:
+      - Names of other services in O(state_dir), to be asked whether a switch of theirs was interrupted.
+    type: list
+    elements: str
+    default: []
+seealso:
+  - module: kvfleet.radiance.service_switch
+  - module: kvfleet.radiance.resize_record
+"""
+
+EXAMPLES = r"""
+- name: Read what is there
+  kvfleet.radiance.service_files_info:
+    service: flashnext
+    state_dir: /srv/radiance/.kvfleet
+    files: [/srv/radiance/scripts/flashnext.env]
+  register: there
+"""
+
+RETURN = r"""
+interrupted:
+  description: Whether a switch of the service was interrupted, or runs now.
+  returned: success
+  type: bool
+  sample: false
+others_interrupted:
+  description: Those of O(others) of which the same is true.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+on_probation:
+  description: Whether a pair of the service is on probation, or what ended one is still to be told.
+  returned: success
+  type: bool
+  sample: false
+texts:
+  description: The content of each of O(files) that exists, by its path.
+  returned: success
+  type: dict
+  sample: {/srv/radiance/scripts/flashnext.env: "VRAM_KV_MIB=5120\n"}
+entries:
+  description: Every entry of the record, as M(kvfleet.radiance.resize_record) returns them.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+code:
+  description: V(file_unreadable) where this user may not read something of it.
+  returned: failure
+  type: str
+  sample: file_unreadable
+"""
+
+import os
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
+
+
+def main() -> None:
+    """Read everything, and return it."""
+    module = AnsibleModule(
+        argument_spec={
+            "service": {"type": "str", "required": True},
+            "state_dir": {"type": "path", "required": True},
+            "files": {"type": "list", "elements": "path", "default": []},
+            "others": {"type": "list", "elements": "str", "default": []},
+        },
+        supports_check_mode=True,
+    )
+    root = module.params["state_dir"]
+    state = State(root, module.params["service"])
+    try:
+        found: dict[str, t.Any] = {
+            "interrupted": _is_there(state.journal),
+            "others_interrupted": [name for name in module.params["others"] if _is_there(State(root, name).journal)],
+            "on_probation": any(_is_there(state.probation + end) for end in (".json", ".ended")),
+        }
+        texts = {path: _text(path) for path in module.params["files"]}
+        found["texts"] = {path: text for path, text in texts.items() if text is not None}
+        found["entries"], reports = _records.read_with_reports(state.records)
+    except OSError as error:
+        module.fail_json(msg=f"{error.filename} cannot be read: {error.strerror}.", code="file_unreadable")
+    for report in reports:
+        module.warn(f"{state.records}: {report}")
+    module.exit_json(changed=False, **found)
+
+
+def _is_there(path: str) -> bool:
+    """Whether it exists. Raises OSError where that cannot be seen."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _text(path: str) -> str | None:
+    """The content, None of a file that does not exist."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+
+
+if __name__ == "__main__":
+    main()

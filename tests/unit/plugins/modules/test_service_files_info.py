@@ -1,0 +1,92 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a service has on its host, read by the module as its own process like Ansible runs it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+import typing as t
+
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+
+PROGRAM = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]);"
+    "from ansible.module_utils import basic;"
+    "basic._ANSIBLE_ARGS = sys.argv[2].encode(); basic._ANSIBLE_PROFILE = 'legacy';"
+    "from ansible_collections.kvfleet.radiance.plugins.modules import service_files_info as m; m.main()"
+)
+
+
+def run(folder: pathlib.Path, *files: str) -> dict[str, t.Any]:
+    arguments = {
+        "service": "flashnext",
+        "state_dir": str(folder / "state"),
+        "files": [str(folder / name) for name in files],
+        "others": ["embed", "rerank"],
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(sys.path), json.dumps({"ANSIBLE_MODULE_ARGS": arguments})],
+        capture_output=True,
+        check=False,
+    )
+    result: dict[str, t.Any] = json.loads(done.stdout)
+    return result
+
+
+def told(result: dict[str, t.Any]) -> list[t.Any]:
+    return [result[name] for name in ("changed", "interrupted", "on_probation", "texts", "entries")]
+
+
+def test_nothing_is_there_and_nothing_is_made(tmp_path: pathlib.Path) -> None:
+    assert told(run(tmp_path, "a.env")) == [False, False, False, {}, []]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_and_record_are_returned_as_they_are(tmp_path: pathlib.Path) -> None:
+    state = tmp_path / "state" / "flashnext"
+    state.mkdir(parents=True)
+    entry = _records.entry("rollback", "dankserver", "flashnext", None, to={}, returns_to="0" * 12, says="back")
+    _records.append(str(state / "records.jsonl"), [entry])
+    (tmp_path / "a.env").write_bytes(b"A=1\n\n\xff")
+    (tmp_path / "empty").touch()
+    found = run(tmp_path, "a.env", "empty", "none")
+    texts = {str(tmp_path / "a.env"): "A=1\n\n\ufffd", str(tmp_path / "empty"): ""}
+    assert told(found) == [False, False, False, texts, [entry]]
+
+
+@pytest.mark.parametrize(
+    ("name", "interrupted", "on_probation"),
+    [("journal.json", True, False), ("probation.json", False, True), ("probation.ended", False, True)],
+)
+def test_what_a_switch_left_is_told(tmp_path: pathlib.Path, name: str, interrupted: bool, on_probation: bool) -> None:
+    (tmp_path / "state" / "flashnext").mkdir(parents=True)
+    (tmp_path / "state" / "flashnext" / name).touch()
+    assert told(run(tmp_path)) == [False, interrupted, on_probation, {}, []]
+
+
+def test_a_switch_of_another_service_is_told_by_its_name(tmp_path: pathlib.Path) -> None:
+    for service, name in (("embed", "lock"), ("rerank", "journal.json")):
+        (tmp_path / "state" / service).mkdir(parents=True)
+        (tmp_path / "state" / service / name).touch()
+    found = run(tmp_path)
+    assert (found["interrupted"], found["others_interrupted"]) == (False, ["rerank"])
+
+
+def test_a_line_that_is_none_is_warned_of(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "state" / "flashnext").mkdir(parents=True)
+    (tmp_path / "state" / "flashnext" / "records.jsonl").write_text("{torn\n")
+    found = run(tmp_path)
+    assert found["entries"] == []
+    assert "line 1 of the record is not JSON" in json.dumps(found["warnings"])
+
+
+def test_what_cannot_be_looked_at_is_refused_and_not_taken_for_absent(tmp_path: pathlib.Path) -> None:
+    # A file where a folder should be: nobody, root included, can look into it.
+    (tmp_path / "state").write_text("")
+    found = run(tmp_path)
+    assert (found["failed"], found["code"]) == (True, "file_unreadable")
+    assert found["msg"] == f"{tmp_path}/state/flashnext/journal.json cannot be read: Not a directory."
