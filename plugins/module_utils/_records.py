@@ -74,7 +74,20 @@ FIELDS: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
         "source": (str,),
         "measured_at": (str, _NULL),
     },
+    # What somebody had predicted and judged before this record began.
+    "past_verdict": {
+        "quantity": (str,),
+        "low": _NUMBER,
+        "high": _NUMBER,
+        "unit": (str, _NULL),
+        "measured": (*_NUMBER, _NULL),
+        "verdict": (str,),
+        "says": (str,),
+        "judged_at": (str, _NULL),
+    },
 }
+# When they were written down is no part of them: the same one imported twice is one.
+_TIMELESS = ("arm", "past_verdict")
 # Fields that a line may also have. ``image`` is the reference that the line put in force, None for a service without a
 # container; lines that were written before there was one lack it.
 _IMAGE: t.Mapping[str, tuple[type, ...]] = {"image": (str, _NULL)}
@@ -116,8 +129,7 @@ def canonical(value: t.Any) -> str:
 
 
 def _id_of(value: t.Mapping[str, t.Any]) -> str:
-    # When an arm was written down is no part of it: the same measurement imported twice is one.
-    beside = ("id", "at") if value.get("kind") == "arm" else ("id",)
+    beside = ("id", "at") if value.get("kind") in _TIMELESS else ("id",)
     rest = {name: item for name, item in value.items() if name not in beside}
     return hashlib.sha256(canonical(rest).encode("ascii")).hexdigest()[:12]
 
@@ -184,8 +196,10 @@ def _wrong_words(value: t.Mapping[str, t.Any]) -> list[str]:
         wrong.append("an id that is not 12 hexadecimal digits")
     elif value["id"] != _id_of(value):
         wrong.append("an id that does not belong to its content")
-    if value["kind"] == "verdict" and value["verdict"] not in VERDICTS:
+    if value.get("verdict", "open") not in VERDICTS:
         wrong.append(f"a verdict that is none of {', '.join(VERDICTS)}")
+    if value.get("judged_at") is not None and not MEASURED_AT.match(value["judged_at"]):
+        wrong.append("a judged_at that is neither a day nor a UTC time")
     return wrong + (_wrong_of_arm(value) if value["kind"] == "arm" else [])
 
 

@@ -1,17 +1,13 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arms that an operator measured before: a file of them, read strictly, to lines of the record."""
+"""An arm that an operator measured before, as an item of a file, to the fields of a line of the record."""
 
 from __future__ import annotations
 
-import json
-import pathlib
 import re
 import typing as t
 
-import yaml
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
-from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES
 
 Json = dict[str, t.Any]
@@ -34,110 +30,9 @@ _LEAST = {"weights_mib": 1, "prompt_tokens": 1, "generated_tokens": 1, "num_spec
 _RATES = ("prefill_tps", "decode_tps")
 _EXAMPLE = "{weights_mib: 25600, prefill_tps: 3584, prompt_tokens: 43500, kv_cache_dtype: fp8}"
 _RELEASE = re.compile(r"^[0-9]+(?:\.[0-9]+)+")
-_LARGEST_BYTES = 1 << 20
 
 
-class _Twice(ValueError):
-    """A key that an item has twice."""
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML in which only plain decimal numbers are numbers: 06144, 6_144, 1e3, 1:30 and yes stay the text they are."""
-
-    yaml_implicit_resolvers: dict[str, t.Any] = {}
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> Json:
-    loader.flatten_mapping(node)
-    return _once(
-        [(loader.construct_object(key), loader.construct_object(value, deep=True)) for key, value in node.value]
-    )
-
-
-def _once(pairs: t.Sequence[tuple[t.Any, t.Any]]) -> Json:
-    names = [str(name) for name, _value in pairs]
-    for name in names:
-        if names.count(name) > 1:
-            raise _Twice(f"{name} is there twice")
-    return {str(name): value for name, value in pairs}
-
-
-_INT, _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]{0,11})"), re.compile(r"-?(?:0|[1-9][0-9]{0,11})\.[0-9]{1,12}")
-_DIGITS = list("-0123456789")
-_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(f"^{_INT.pattern}$"), _DIGITS)
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(f"^{_FLOAT.pattern}$"), _DIGITS)
-_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(?:~|null|)$"), ["~", "n", ""])
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-
-
-def _plain(pattern: re.Pattern[str], read: t.Callable[[str], float]) -> t.Callable[[str], float | str]:
-    return lambda text: read(text) if pattern.fullmatch(text) else text
-
-
-def import_arms(path: str, service: str, host: str) -> list[Json]:
-    """The lines of the record for the arms in the file ``path``, YAML or JSON: a list of items.
-
-    Raises RadianceError ``import_unreadable``, naming the file, the item by its number from 1, and what is wrong.
-    """
-    items = _items(path)
-    entries = []
-    for number, item in enumerate(items, start=1):
-        try:
-            entries.append(_records.entry("arm", host, service, None, **_fields(item)))
-        except (ValueError, RadianceError) as error:
-            raise RadianceError(
-                f"import={path}: arm {number} of {len(items)}: {error} Nothing was added.", code="import_unreadable"
-            ) from None
-    return entries
-
-
-def import_or_objection(path: str, service: str, host: str) -> Json:
-    """``{entries}`` of ``import_arms``, or ``{objection}``, why the file is not taken."""
-    try:
-        return {"entries": import_arms(path, service, host)}
-    except RadianceError as error:
-        return {"objection": error.text}
-
-
-def _items(path: str) -> list[t.Any]:
-    file = pathlib.Path(path).expanduser()
-    try:
-        with file.open("rb") as handle:
-            raw = handle.read(_LARGEST_BYTES + 1)
-        content = _parse(raw.decode("utf-8")) if len(raw) <= _LARGEST_BYTES else None
-    except OSError as error:
-        wrong = f"cannot be read: {error.strerror}"
-    except yaml.MarkedYAMLError as error:
-        where = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        wrong = f"is neither YAML nor JSON: {error.problem}{where}"
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        wrong = f"is no list of arms: {' '.join(str(error).split())}"
-    else:
-        if isinstance(content, list) and content:
-            return content
-        wrong = f"is no list of arms. Write one arm an item, like - {_EXAMPLE}"
-        if len(raw) > _LARGEST_BYTES:
-            wrong = f"is larger than {_LARGEST_BYTES:,} bytes"
-    raise RadianceError(f"import={path}: {file.absolute()} {wrong}.", code="import_unreadable")
-
-
-def _parse(text: str) -> t.Any:
-    if text.lstrip()[:1] in ("[", "{"):
-        try:
-            return json.loads(
-                text,
-                object_pairs_hook=_once,
-                parse_int=_plain(_INT, int),
-                parse_float=_plain(_FLOAT, float),
-                parse_constant=str,
-            )
-        except json.JSONDecodeError:
-            # A list of YAML's own may begin like that too.
-            pass
-    return yaml.load(text, Loader=_Loader)
-
-
-def _fields(item: t.Any) -> Json:
+def arm_fields(item: t.Any) -> Json:
     """The own fields of an arm of the record. Raises ValueError with a sentence."""
     if not isinstance(item, dict):
         raise ValueError(f"{item!r} is no arm. Write it like {_EXAMPLE}.")

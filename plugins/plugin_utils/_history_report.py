@@ -15,6 +15,7 @@ Entry = t.Mapping[str, t.Any]
 
 _COLUMNS = 100
 _COUNTED = ("held", "killed")
+_IMPORTED = {"arm": "arms", "past_verdict": "verdicts"}
 # Below a GiB a size is printed to a hundredth of a MiB, which its number shows already.
 _PRINTED = re.compile(r"^The ledger says ([0-9]+\.[0-9]{2} [GT]iB);")
 
@@ -22,15 +23,16 @@ _PRINTED = re.compile(r"^The ledger says ([0-9]+\.[0-9]{2} [GT]iB);")
 def history_report(
     record: t.Sequence[Entry], service: t.Mapping[str, t.Any], host: str, about: t.Mapping[str, t.Any] | None = None
 ) -> list[str]:
-    """The lines: a head, each attempt, the score by quantity, the arms.
+    """The lines: a head, each attempt, the score by quantity, what was imported of the time before, the arms.
 
     ``about`` says where the record is from: ``unread`` is why the one on the host could not be read, where it could
-    not; ``imported`` is ``{file, added, of}``, how many arms of how many of a file were put on record, or in ``check``
-    mode would be.
+    not; ``imported`` is ``{file, added, of, kinds}``, how many lines of how many of a file were put on record, or in
+    ``check`` mode would be, and which kinds of them the file has.
     """
     lines = [f"{service['name']} on {host}", *_wrapped(_origin(about or {}))]
     lines += _over_time(record)
     lines += _score(record)
+    lines += _past(record)
     return lines + _arm_lines(record, service)
 
 
@@ -43,7 +45,8 @@ def _origin(about: t.Mapping[str, t.Any]) -> list[str]:
     imported = about.get("imported")
     if imported:
         word = "would add" if about.get("check") else "added"
-        notes.append(f"{word} {imported['added']} of {imported['of']} arms of {imported['file']}")
+        what = " and ".join(word for kind, word in _IMPORTED.items() if kind in imported["kinds"])
+        notes.append(f"{word} {imported['added']} of {imported['of']} {what} of {imported['file']}")
     return notes
 
 
@@ -128,15 +131,39 @@ def _probe_lines(attempt: t.Sequence[Entry]) -> list[str]:
 
 
 def _score(record: t.Sequence[Entry]) -> list[str]:
-    score = _plan.score(record)
+    return _score_table("score by quantity", _plan.score(record))
+
+
+def _score_table(title: str, score: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     if not score:
         return []
     rows = [["quantity", "held", "killed", "void", "share held", "last killed"]]
     for item in score:
         share = _words.UNKNOWN if item["share"] is None else f"{item['share']:.0%}"
         counts = [_words.number(item[name]) for name in ("held", "killed", "void")]
-        rows.append([item["quantity"], *counts, share, (item["last_killed"] or "")[:20].rstrip(":")])
-    return ["", "score by quantity", *_words.table(rows)]
+        rows.append([item["quantity"], *counts, share, (item["last_killed"] or "").split(": ")[0]])
+    return ["", title, *_words.table(rows)]
+
+
+def _past(record: t.Sequence[Entry]) -> list[str]:
+    """What was predicted and judged before this record began, and a score of its own: we did not judge it."""
+    past = [entry for entry in record if entry["kind"] == "past_verdict"]
+    if not past:
+        return []
+    past.sort(key=lambda entry: (entry["judged_at"] or "", entry["quantity"]))
+    rows = [["judged", "quantity", "predicted", "measured", "verdict"]]
+    for entry in past:
+        interval = _words.interval(entry["low"], entry["high"], entry["unit"])
+        measured = _words.number(entry["measured"])
+        rows.append([_day(entry["judged_at"]), entry["quantity"], interval, measured, entry["verdict"]])
+    lines = ["", "imported: predicted and judged before this record", *_words.table(rows)]
+    lines += _wrapped(f"{entry['quantity']}: {entry['says']}" for entry in past if entry["says"])
+    # Each counts by itself: no attempt ties two of them together.
+    alone = [
+        {**entry, "at": entry["judged_at"] or _words.UNKNOWN, "prediction": entry["id"], "kind": "verdict"}
+        for entry in past
+    ]
+    return lines + _score_table("score of what was imported, in no share above", _plan.score(alone))
 
 
 def _arm_lines(record: t.Sequence[Entry], service: t.Mapping[str, t.Any]) -> list[str]:

@@ -23,6 +23,7 @@ ARMS = """\
 - {weights_mib: 26071, decode_tps: 124.1, prompt_tokens: 51500, generated_tokens: 512, kv_cache_dtype: fp8}
 - {weights_mib: 22208, decode_tps: 94.1, prompt_tokens: 51500, generated_tokens: 512, kv_cache_dtype: bf16}
 """
+VERDICT = "{quantity: prefill_tps, predicted: {low: 4200, high: 4500}, measured: 4379, unit: t/s, verdict: held}"
 SERVICE = {
     "name": "flashnext",
     "engine": ["/usr/bin/radiance"],
@@ -72,9 +73,11 @@ def test_arms_of_a_file_are_added_once_and_shown(fleet: pathlib.Path) -> None:
     there = fleet / "up/target/.kvfleet/flashnext/records.jsonl"
     here = {name: fleet / name / "fleet/records/flashnext.jsonl" for name in ("up", "down")}
 
-    code, said = run(fleet, "-e", f"import={fleet}/arms.yml")
+    (fleet / "past.yml").write_text(f"arms:\n{ARMS}verdicts:\n- {VERDICT}\n")
+    code, said = run(fleet, "-e", f"import={fleet}/past.yml")
     assert code == 0, said
-    assert said.count("added 6 of 6 arms of") == 2
+    assert said.count("added 7 of 7 arms and verdicts of") == 2
+    assert said.count("– prefill_tps 4,200 to 4,500 t/s 4,379 held") == 2
     assert "The record on the host, joined with the one in the fleet directory." in said
     assert "The record in the fleet directory alone, because the one on the host cannot be read: " in said
     assert "no route to host" in said
@@ -82,8 +85,8 @@ def test_arms_of_a_file_are_added_once_and_shown(fleet: pathlib.Path) -> None:
         assert said.count(row) == 2, said
     first = {name: path.read_bytes() for name, path in here.items()}
     assert there.read_bytes() == first["up"]
-    slabs = [entry["weights_mib"] for entry in _records.read(str(here["down"]))]
-    assert slabs == [22208, 24000, 25600, 26071, 26071, 22208]
+    lines = [entry.get("weights_mib", entry["kind"]) for entry in _records.read(str(here["down"]))]
+    assert lines == [22208, 24000, 25600, 26071, 26071, 22208, "past_verdict"]
 
     # The same arms, written down at another time, are the same arms. Check mode says what is new.
     (fleet / "arms.yml").write_text(f"{ARMS}- {{weights_mib: 20000, prefill_tps: 3000.0}}\n")

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _schemas
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._arm_import import import_arms
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._import_file import import_entries
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,7 +128,7 @@ SEED = """\
 def load(tmp_path: pathlib.Path, text: str, name: str = "arms.yml") -> list[dict[str, t.Any]]:
     file = tmp_path / name
     file.write_text(text)
-    return import_arms(str(file), "flashnext", "dankserver")
+    return import_entries(str(file), "flashnext", "dankserver")
 
 
 def test_the_published_arms_can_be_imported(tmp_path: pathlib.Path) -> None:
@@ -205,6 +205,8 @@ def test_anything_loose_is_refused_with_the_number_of_the_item(tmp_path: pathlib
         ("", "is no list of arms"),
         ("[]", "is no list of arms"),
         ("weights_mib: 25600", "is no list of arms"),
+        ("arms: []", "is no list of arms"),
+        ("arms: [{weights_mib: 1, prefill_tps: 1}]\nrates: [1]", "holds no lists `arms` and `verdicts` alone"),
         ("- 25600", "arm 1 of 1: 25600 is no arm"),
         ("- {weights_mib: 1, weights_mib: 2, prefill_tps: 1}", "weights_mib is there twice"),
         ('[{"weights_mib": 1, "weights_mib": 2}]', "weights_mib is there twice"),
@@ -229,7 +231,64 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: pathlib.Path) -> None:
 
 def test_a_file_that_is_not_there_is_named(tmp_path: pathlib.Path) -> None:
     with pytest.raises(RadianceError, match=r"none\.yml cannot be read: No such file"):
-        import_arms(str(tmp_path / "none.yml"), "flashnext", "dankserver")
+        import_entries(str(tmp_path / "none.yml"), "flashnext", "dankserver")
+
+
+VERDICTS = """
+arms:
+  - {weights_mib: 24000, prefill_tps: 3290}
+verdicts:
+  - {quantity: prefill_tps, predicted: {low: 4200, high: 4500.0}, measured: 4379, unit: t/s, verdict: held,
+     at: 2026-10-13}
+  - {quantity: settled_free_mib, predicted: 330, measured: 215.3, unit: MiB, verdict: killed, says: "others took it"}
+  - {quantity: prefill_tps, predicted: 5000, verdict: void}
+"""
+
+
+def test_past_verdicts_are_lines_of_their_own_and_the_same_whenever_imported(tmp_path: pathlib.Path) -> None:
+    entries = load(tmp_path, VERDICTS)
+    assert [entry["kind"] for entry in entries] == ["arm", "past_verdict", "past_verdict", "past_verdict"]
+    shown = [(e["quantity"], e["low"], e["high"], e["measured"], e["verdict"], e["judged_at"]) for e in entries[1:]]
+    assert shown == [
+        ("prefill_tps", 4200, 4500, 4379, "held", "2026-10-13"),
+        ("settled_free_mib", 330, 330, 215.3, "killed", None),
+        ("prefill_tps", 5000, 5000, None, "void", None),
+    ]
+    assert [entry["says"] for entry in entries[1:]] == ["", "others took it", ""]
+    for entry in entries:
+        assert _schemas.problems(entry, "record") == []
+        _records.check({**entry, "at": "2031-01-01T00:00:00Z"})
+    assert [entry["id"] for entry in load(tmp_path, VERDICTS)] == [entry["id"] for entry in entries]
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ("predicted: 1, measured: 1, verdict: held", "quantity is None"),
+        ("quantity: 'a b', predicted: 1, measured: 1, verdict: held", "quantity is 'a b'"),
+        (
+            "quantity: q, predicted: 1, measured: 1, verdict: open",
+            "verdict is 'open'. It is one of held, killed, void.",
+        ),
+        ("quantity: q, predicted: 1, measured: 1", "verdict is None"),
+        ("quantity: q, measured: 1, verdict: held", "predicted is None"),
+        ("quantity: q, predicted: 1, verdict: held", "measured is None"),
+        ("quantity: q, predicted: '1', measured: 1, verdict: held", "predicted is '1'"),
+        ("quantity: q, predicted: {low: 1}, measured: 1, verdict: held", "predicted has low. Write a number, or"),
+        ("quantity: q, predicted: {low: 2, high: 1}, measured: 1, verdict: held", "low 2 above high 1"),
+        ("quantity: q, predicted: {low: 1, high: 2}, measured: 3, verdict: held", "measured 3 is not from 1 to 2, and"),
+        ("quantity: q, predicted: 1, measured: 1, verdict: held, unit: 5", "unit is 5"),
+        ("quantity: q, predicted: 1, measured: 1, verdict: held, at: yesterday", "at is 'yesterday'"),
+        ("quantity: q, predicted: 1, measured: 1, verdict: held, why: x", "why is not known here. A verdict takes"),
+    ],
+)
+def test_a_loose_verdict_is_refused_with_its_number(tmp_path: pathlib.Path, item: str, said: str) -> None:
+    good = "{quantity: q, predicted: 1, measured: 1, verdict: held}"
+    with pytest.raises(RadianceError) as refused:
+        load(tmp_path, f"verdicts:\n  - {good}\n  - {{{item}}}\n")
+    assert refused.value.code == "import_unreadable"
+    assert "verdict 2 of 2" in refused.value.text
+    assert said in refused.value.text
 
 
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1")))
@@ -237,7 +296,7 @@ def test_no_text_gives_anything_but_arms_or_a_refusal(tmp_path_factory: pytest.T
     file = tmp_path_factory.getbasetemp() / "any.yml"
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
-        entries = import_arms(str(file), "flashnext", "dankserver")
+        entries = import_entries(str(file), "flashnext", "dankserver")
     except RadianceError as error:
         assert error.code == "import_unreadable"
     else:

@@ -35,7 +35,7 @@ def test_an_empty_record_says_so(example: t.Any) -> None:
 
 @pytest.mark.parametrize(("check", "word"), [(False, "added"), (True, "would add")])
 def test_the_head_says_where_the_record_is_from_and_what_was_imported(example: t.Any, check: bool, word: str) -> None:
-    imported = {"file": "arms.yml", "added": 5, "of": 6}
+    imported = {"file": "arms.yml", "added": 5, "of": 6, "kinds": ["arm"]}
     about = {"unread": "Permission denied.", "imported": imported, "check": check}
     assert history_report([], example.service, "dankserver", about)[:4] == [
         "flashnext on dankserver",
@@ -134,3 +134,29 @@ def test_arms_have_their_conditions_and_those_of_another_stack_are_counted(examp
         " ".join(lines).split()
     )
     assert "  1 of 3 are not of the declared stack, cards: no plan of this service uses them." in lines
+
+
+def test_what_was_imported_is_marked_and_counted_apart(example: t.Any) -> None:
+    def past(quantity: str, verdict: str, measured: t.Any, at: t.Any, says: str = "") -> dict[str, t.Any]:
+        told_of = {"quantity": quantity, "low": 4200, "high": 4500, "unit": "t/s", "measured": measured}
+        return dict(example.entry("past_verdict", **told_of, verdict=verdict, says=says, judged_at=at))
+
+    record = [example.planned(), example.switched(), example.verdict("prefill_tps", "held", 4000.0)]
+    record += [
+        past("prefill_tps", "killed", 3584, "2026-10-13", "another kernel"),
+        past("prefill_tps", "held", 4379, None),
+    ]
+    lines = told(example, record)
+    begin = lines.index("imported: predicted and judged before this record")
+    assert [" ".join(line.split()) for line in lines[begin + 1 : begin + 9]] == [
+        "judged quantity predicted measured verdict",
+        "– prefill_tps 4,200 to 4,500 t/s 4,379 held",
+        "2026-10-13 prefill_tps 4,200 to 4,500 t/s 3,584 killed",
+        "prefill_tps: another kernel",
+        "",
+        "score of what was imported, in no share above",
+        "quantity held killed void share held last killed",
+        "prefill_tps 1 1 0 50% 2026-10-13",
+    ]
+    score = lines.index("score by quantity")
+    assert [" ".join(line.split()) for line in lines[score + 2 : begin - 1]] == ["prefill_tps 1 0 0 100%"]

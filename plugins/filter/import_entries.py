@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-name: import_arms
-short_description: The lines of the record for a file of arms
+name: import_entries
+short_description: The lines of the record for a file of past measurements and verdicts
 version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - Reads YAML or JSON on the controller, a list of arms, strictly. The first item that is off is named by its number.
+  - Reads YAML or JSON on the controller, strictly. A list of arms, or a dictionary with the lists V(arms) and
+    V(verdicts). The first item that is off is named by its number.
 positional: _input, service, host
 options:
   _input:
@@ -34,7 +35,7 @@ options:
 EXAMPLES = r"""
 - name: Make the lines
   ansible.builtin.set_fact:
-    lines: "{{ ('arms.yml' | kvfleet.radiance.import_arms('flashnext', inventory_hostname)).entries }}"
+    lines: "{{ ('arms.yml' | kvfleet.radiance.import_entries('flashnext', inventory_hostname)).entries }}"
 """
 
 RETURN = r"""
@@ -46,13 +47,13 @@ _value:
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._arm_import import import_or_objection
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._import_file import import_or_objection
 
 
 class FilterModule:
-    """The import_arms filter."""
+    """The import_entries filter."""
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Name to function."""
-        return {"import_arms": as_filter(import_or_objection)}
+        return {"import_entries": as_filter(import_or_objection)}
