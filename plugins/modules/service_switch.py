@@ -393,9 +393,12 @@ code:
       planned. It is on record then, and nothing else was done.
     - V(switch_interrupted) is a switch that is to be finished first, of one of O(others), or with O(save_receipt) of
       this service. V(receipt_impossible) is a boot that the log does not tell whole.
-    - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(engine_refused),
-      V(engine_exited), V(never_ready), V(referee_refused), V(log_unreadable), V(journal_unreadable), V(interrupted)
-      and V(unexpected).
+    - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(start_timeout),
+      V(container_in_the_way), V(engine_refused), V(engine_exited), V(never_ready), V(referee_refused),
+      V(log_unreadable), V(journal_unreadable), V(interrupted) and V(unexpected).
+    - V(start_timeout) is a unit whose own C(TimeoutStartSec) ended the boot, which tells nothing of whether the pair
+      fits. V(container_in_the_way) is a runtime that did not let go of the container before, not at a second start
+      either.
     - V(interrupted) with the outcome V(failed) is a module that is gone, or that was lost from sight.
   returned: failure
   type: str

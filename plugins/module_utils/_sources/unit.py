@@ -141,6 +141,16 @@ def journal(invocation: str, scope: str) -> str:
     return text
 
 
+def told_of(invocation: str, scope: str) -> str:
+    """What systemd itself wrote of a unit in that start, empty where the journal does not tell.
+
+    Raises RadianceError ``command_missing`` and ``command_stuck``.
+    """
+    field = "USER_INVOCATION_ID" if scope == "user" else "INVOCATION_ID"
+    done = run(["journalctl", "--quiet", "--no-pager", "--output=cat", f"{field}={invocation}"])
+    return done.out if not done.status else ""
+
+
 def _unreachable(name: str, scope: str, done: Done) -> str:
     said = _words(done.err or done.out) or f"status {done.status}"
     if scope == "user":

@@ -45,7 +45,7 @@ class WayBack(Steps):
             if not self.only_others:
                 if not started:
                     self.start()
-                self._ready_again()
+                self._once_more(self._ready_again)
         except Exception as error:
             return self._failed(cause, why, as_radiance_error(error))
         try:

@@ -21,6 +21,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases im
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.scripts import restore_script
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
+_WAITED_FOR = ("notify", "notify-reload", "forking", "oneshot", "dbus")
 _COMES_BACK = ("WantedBy", "RequiredBy", "TriggeredBy")
 
 
@@ -65,7 +66,13 @@ def prepare(
     with run.phase("guard") as phase:
         try:
             unit, scope = t.cast("tuple[str, str]", manager.watched())
-            shown = unit_files.properties(unit, scope, "UnitFileState", *_COMES_BACK)
+            shown = unit_files.properties(unit, scope, "UnitFileState", "Type", "TimeoutStartUSec", *_COMES_BACK)
+            # Of other types the start is over as soon as the program runs.
+            if shown.get("Type") in _WAITED_FOR and shown.get("TimeoutStartUSec") not in (None, "", "infinity"):
+                run.warnings.append(
+                    f"{unit} is of Type={shown['Type']} with TimeoutStartSec={shown['TimeoutStartUSec']}: systemd ends "
+                    "a boot that loads longer than that. TimeoutStartSec=infinity leaves it to ready_timeout."
+                )
             handover.warn_of_restart(run, (unit, scope), others)
             if shown.get("UnitFileState") == "enabled-runtime" or not (
                 shown.get("UnitFileState") == "enabled" or any(shown.get(name) for name in _COMES_BACK)

@@ -26,6 +26,12 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state imp
 # A boot takes minutes, or it is refused at once.
 _FIRST_POLL = 0.02
 _TELL_EVERY = 10.0
+# What a runtime says where the end of one container and the start of the next, of the same name, have met.
+_NAME_TAKEN = re.compile(
+    r"^(?:Error|docker: Error).*(?:has already been removed|already been removed|name .* is already in use|"
+    r"removal of container .* is already in progress)",
+    re.MULTILINE | re.IGNORECASE,
+)
 _LOAD = re.compile(rf"load: ({SIZE_PATTERN}) of ({SIZE_PATTERN}) read, ([0-9.]+ GB/s)")
 
 
@@ -142,6 +148,17 @@ def _refused(ledger: Ledger, text: str) -> RadianceError:
 def _ended(manager: Manager, boot: t.Mapping[str, t.Any], ledger: Ledger, text: str, waited: float) -> RadianceError:
     if ledger["status"] == "refused":
         return _refused(ledger, text)
+    told = manager.timed_out(boot)
+    if told is not None:
+        came = load_progress(text)
+        by_then = f"; by then it was {came}" if came else ""
+        return RadianceError(f"{told}{by_then}.", code="start_timeout", result={"ledger": ledger})
+    if _NAME_TAKEN.search(text):
+        return RadianceError(
+            f"The runtime had not let go of the container before: {last_line(text)}",
+            code="container_in_the_way",
+            result={"ledger": ledger},
+        )
     told = manager.did_not_stay(boot)
     if told is not None:
         return RadianceError(told, code="start_failed", result={"ledger": ledger})

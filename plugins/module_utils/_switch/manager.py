@@ -39,6 +39,10 @@ class BootText(abc.ABC):
     def all(self) -> str:
         """Everything, a line that was cut off included."""
 
+    def timed_out(self, boot: t.Mapping[str, t.Any]) -> str | None:
+        """A sentence when what starts the service has ended that boot because it took too long to start."""
+        return None
+
     @abc.abstractmethod
     def reading(self, found: process.Process | None, flags: t.Mapping[str, str]) -> Reading:
         """The boot as boot_ledger_info would read it, up to the listening line."""

@@ -53,6 +53,17 @@ class Steps:
             phase.says = self.manager.began(boot)
         self.journal.enter("ready", boot=boot)
 
+    def _once_more(self, follow: t.Callable[[], None]) -> None:
+        """Follow a boot; where the runtime had not let go of the container before, start it once more."""
+        try:
+            follow()
+        except RadianceError as error:
+            if error.code != "container_in_the_way":
+                raise
+            self.manager.hold_down(self.request.stop_timeout)
+            self.start()
+            follow()
+
     def _follow(self, phase: Phase) -> Reading:
         found = boots.await_ready(
             self.manager,

@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import unit_files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal_text import JournalText
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Boot, BootText
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.signals import (
@@ -127,6 +128,21 @@ class SystemdManager(UnitSeen):
         return (
             f"{self.unit} ended before its engine listened, and without a failure. Where nobody stopped it: "
             f"{_FOREGROUND[0].lower()}{_FOREGROUND[1:]}"
+        )
+
+    def timed_out(self, boot: t.Mapping[str, t.Any]) -> str | None:
+        """A sentence when systemd has ended that boot at the unit's own limit; by its journal where it goes round."""
+        state = self.state()
+        invocation = boot["invocation"] or state.invocation
+        by_result = self._is(boot, state) and state.result == "timeout"
+        if not by_result and "start operation timed out" not in units.told_of(invocation, self.scope):
+            return None
+        limit = unit_files.properties(self.unit, self.scope, "TimeoutStartUSec").get("TimeoutStartUSec") or "unknown"
+        return (
+            f"systemd ended {self.unit} because its start took longer than the unit's own limit, TimeoutStartSec "
+            f"({limit}). That tells nothing of whether the pair fits. Give the unit TimeoutStartSec=infinity, since a "
+            f"switch has its own ready_timeout, have it read ({shlex.join(self._systemctl('daemon-reload')[:-1])}), "
+            "and run this again"
         )
 
     def stop_argv(self, pid: int) -> list[str]:

@@ -123,6 +123,9 @@ class Transaction(WayBack):
 
     def ready(self) -> None:
         """Follow the new boot until it serves."""
+        self._once_more(self._ready)
+
+    def _ready(self) -> None:
         with self.run.phase("ready") as phase:
             try:
                 self._reading = self._follow(phase)

@@ -6,9 +6,10 @@ engine.
 
 A copy stands in ``programs/`` of a test's folder. ``host/`` beside it holds what it knows::
 
-    unit.json        name, scope, exec, and optional: restart (a delay in seconds), timeout_stop, output (false: not in
-                     the journal), forgets (a unit that ended well loses its invocation), outdated (its file has
-                     changed since it was read), files (how its file stands, enabled without it)
+    unit.json        name, scope, exec, and optional: restart (a delay in seconds), timeout_stop, timeout_start (it is
+                     of Type=notify, and ended after so many seconds where a file loads says that it does), output
+                     (false: not in the journal), forgets (a unit that ended well loses its invocation), outdated (its
+                     file has changed since it was read), files (how its file stands, enabled without it)
     etc/systemd/user where a user's units lie: those that are wanted by the unit run before each start of it, and the
                      drop-ins of the unit after each end
     gone_images      names of images that podman does not have (any more)
@@ -239,6 +240,8 @@ def show(words: list[str], name: str, unit: dict[str, t.Any] | None) -> None:
         "ExecMainStatus": now["status"],
         "InvocationID": now["invocation"],
         "NRestarts": now["restarts"],
+        "Type": "notify" if unit and "timeout_start" in unit else "exec",
+        "TimeoutStartUSec": "1min 30s" if unit and "timeout_start" in unit else "infinity",
         "Job": now["job"] or "",
         "NeedDaemonReload": "yes" if unit and unit.get("outdated") else "no",
         "UnitFileState": (unit or {}).get("files", "enabled") if unit or os.path.exists(etc(name)) else "",
@@ -323,7 +326,13 @@ def invoke(unit: dict[str, t.Any], restarts: int) -> tuple[bool, int]:
         job=0,
     )
     killed_at = None
+    late_at = time.monotonic() + unit["timeout_start"] if "timeout_start" in unit else None
     while child.poll() is None:
+        if late_at is not None and time.monotonic() >= late_at and os.path.exists(path("loads")):
+            late_at = None
+            with open(path("journal", invocation + ".systemd"), "w", encoding="utf-8") as file:
+                file.write("{}: start operation timed out. Terminating.\n".format(unit["name"]))
+            child.terminate()
         if killed_at is None and os.path.exists(path("asked", "stop")):
             change(active="deactivating", sub="stop-sigterm")
             child.terminate()
@@ -337,7 +346,12 @@ def invoke(unit: dict[str, t.Any], restarts: int) -> tuple[bool, int]:
 def journalctl(words: list[str]) -> None:
     if fails("journalctl"):
         end(1, "No journal files were opened due to insufficient permissions.")
-    matches = dict(word.split("=", 1) for word in words if word.startswith("_"))
+    matches = dict(word.split("=", 1) for word in words if not word.startswith("-"))
+    told = matches.get("INVOCATION_ID") or matches.get("USER_INVOCATION_ID")
+    if told is not None:
+        with contextlib.suppress(FileNotFoundError), open(path("journal", told + ".systemd"), encoding="utf-8") as said:
+            sys.stdout.write(said.read())
+        return
     # Without this match conmon's own copies are there as well.
     times = 1 if matches.get("_TRANSPORT") == "stdout" else 2
     file = path("journal", matches["_SYSTEMD_INVOCATION_ID"])

@@ -284,3 +284,46 @@ def test_a_unit_that_runs_another_container(unit: UnitService, monkeypatch: pyte
     result = refused(unit, name="other")
     assert result["code"] == "foreign_process"
     assert "podman of this user has no running container called other" in result["msg"]
+
+
+def test_a_boot_that_systemd_ends_at_the_limit_of_the_unit_is_a_failure_of_its_own(unit: UnitService) -> None:
+    # The limit counts for a boot that loads; the old pair comes up in time.
+    unit.unit(timeout_start=0.3)
+    unit.start_old()
+    loads = unit.host / "loads"
+    stuck = f'rm -f {loads}\nif [ "$VRAM_KV_MIB" = 5119 ]; then touch {loads}; exec sleep 60; fi\n'
+    unit.serve.write_text(unit.script().replace("exec podman", f"{stuck}exec podman"))
+    result = unit.run(NEW)
+    assert (result["outcome"], result["code"]) == ("rolled_back", "start_timeout")
+    assert (
+        "systemd ended flash.service because its start took longer than the unit's own limit, TimeoutStartSec "
+        "(1min 30s). That tells nothing of whether the pair fits. Give the unit TimeoutStartSec=infinity, since a "
+        "switch has its own ready_timeout, have it read (systemctl --user daemon-reload), and run this again."
+    ) in result["msg"]
+    assert unit.pair() == "24000+5120"
+    assert any(
+        "flash.service is of Type=notify with TimeoutStartSec=1min 30s: systemd ends a boot" in text
+        for text in result["warnings"]
+    )
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(1, "switched"), (2, "rolled_back")])
+def test_a_runtime_that_has_not_let_go_of_the_name_is_asked_once_more(
+    unit: UnitService, times: int, outcome: str
+) -> None:
+    unit.start_old()
+    left = unit.folder / "left"
+    left.write_text("x" * times)
+    says = 'Error: creating container storage: the container name "flash" is already in use by 1a2b'
+    once = (
+        f'left=$(cat {left})\n[ -z "$left" ] || {{ printf %s "${{left#x}}" >{left}; echo \'{says}\' >&2; exit 125; }}'
+    )
+    unit.serve.write_text(unit.script().replace("exec podman", f"{once}\nexec podman"))
+    result = unit.run(NEW)
+    assert result["outcome"] == outcome
+    starts = [phase["name"] for phase in result["phases"]].count("start")
+    assert starts == (2 if outcome == "switched" else 3)
+    assert unit.pair() == ("25844+5119" if outcome == "switched" else "24000+5120")
+    if outcome == "rolled_back":
+        assert result["code"] == "container_in_the_way"
+        assert "The runtime had not let go of the container before: Error: creating container storage" in result["msg"]
