@@ -39,10 +39,6 @@ class BootText(abc.ABC):
     def all(self) -> str:
         """Everything, a line that was cut off included."""
 
-    def timed_out(self, boot: t.Mapping[str, t.Any]) -> str | None:
-        """A sentence when what starts the service has ended that boot because it took too long to start."""
-        return None
-
     @abc.abstractmethod
     def reading(self, found: process.Process | None, flags: t.Mapping[str, str]) -> Reading:
         """The boot as boot_ledger_info would read it, up to the listening line."""
@@ -150,6 +146,10 @@ class Manager(abc.ABC):
 
     def did_not_stay(self, boot: t.Mapping[str, t.Any]) -> str | None:
         """A sentence when that boot is over because what was started ended well, which no engine does by itself."""
+        return None
+
+    def timed_out(self, boot: t.Mapping[str, t.Any]) -> str | None:
+        """A sentence when what starts the service has ended that boot because it took too long to start."""
         return None
 
     @abc.abstractmethod
