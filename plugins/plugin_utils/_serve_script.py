@@ -71,14 +71,14 @@ class _Reading:
                 skip = statement.ended_by == "||"
                 continue
             command = self._statement(statement)
-            if command is not None:
-                return Script(command, self.sources, self.scope.optional, self.set_on, self.key_file)
             if statement.ended_by not in ("\n", ";", "", "||"):
                 raise refuse(
                     statement.line,
                     f"{statement.ended_by!r} joins two commands",
                     "Write each on a line of its own; with `set -e` a failure ends the script.",
                 )
+            if command is not None:
+                return Script(command, self.sources, self.scope.optional, self.set_on, self.key_file)
             skip = statement.ended_by == "||"
         last = statements[-1].line if statements else 1
         raise refuse(

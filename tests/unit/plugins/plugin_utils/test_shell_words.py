@@ -1,0 +1,178 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A hand-written serve script, read from its text: the same words as a real shell makes of it, or a refusal by line."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._serve_script import engine_flags, read_script
+
+ENV = {"SLAB": "24000", "POOL": "5120", "EMPTY": "", "MODEL": "/models/q.rad"}
+ENV_TEXT = "".join(f"{name}={value}\n" for name, value in ENV.items())
+# Prints its words, one a line, so that a script ends by it as by an engine.
+SHOW = "show"
+
+
+def read(text: str, path: str = "/srv/q/scripts/serve.sh", env_path: str = "/srv/q/scripts/q.env") -> t.Any:
+    return read_script(text, path, ENV, env_path)
+
+
+def words(text: str, **paths: str) -> list[str]:
+    return [field.text for field in read(text, **paths).command]
+
+
+# Each ends in the words of SHOW. All of it is read by sh and by bash as well.
+SCRIPTS = [
+    """\
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+. "$here/q.env"
+exec show "$SLAB" ${POOL} "$here/../m:/m"
+""",
+    """\
+set -eu
+set -a; . "$(dirname "$0")/q.env"; set +a
+exec show --a "${SLAB:-1}" "${EMPTY:-2}" "${EMPTY-3}" "${NOT-4}"
+""",
+    """\
+cd "$(dirname "$0")" || exit 1
+. ./q.env
+exec show ${SLAB:+--slab "$SLAB"} ${EMPTY:+--gone "$EMPTY"} ${EMPTY+here}
+""",
+    """\
+here=${0%/*}
+. "$here"/q.env # behind it
+exec show a\\
+  b\\ c 'd  $e' "f \\$g \\\\ \\"" --x="$SLAB"y \\
+  --last
+""",
+    """\
+. "$(cd "$(dirname "$0")/../scripts" >/dev/null 2>&1 && pwd -P)/q.env"
+export LC_ALL=C
+umask 022
+exec show "" x"" ''
+""",
+    """\
+here=$(dirname -- "$0")
+. "$here/q.env"
+exec show "$@" "$SLAB" >&2 2>&1
+""",
+    """\
+a=1; b="$a 2"
+# a comment with a ' and a "
+. "$(dirname "$0")/q.env" || exit 1
+LATE=3 exec show "$b" $a "${b}"#no
+""",
+]
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_words_are_those_of_a_real_shell(shell: str, script: str, tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "q.env").write_text(ENV_TEXT)
+    (folder / "serve.sh").write_text(script)
+    (tmp_path / SHOW).write_text("#!/bin/sh\nfor word do printf '%s\\n' \"$word\"; done\n")
+    (tmp_path / SHOW).chmod(0o755)
+    done = subprocess.run(
+        [shell, str(folder / "serve.sh")],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    paths = {"path": str(folder / "serve.sh"), "env_path": str(folder / "q.env")}
+    assert words(script, **paths) == [SHOW, *done.stdout.split("\n")[:-1]]
+
+
+PLAIN = st.text("abcXYZ019._:/@%+=,- '\"$\\#;&|<>(){}*?[]!~^", max_size=12)
+
+
+@hypothesis.given(st.lists(PLAIN, min_size=1, max_size=4))
+def test_what_is_quoted_is_what_it_is(texts: list[str]) -> None:
+    quoted = ["'" + text.replace("'", "'\\''") + "'" for text in texts]
+    assert words(f"exec engine {' '.join(quoted)}\n") == ["engine", *texts]
+
+
+@hypothesis.given(st.text(max_size=80))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        assert read(text).command
+    except RadianceError as error:
+        assert error.code == "script_not_understood" and error.text.startswith("line ")
+
+
+READS = ". /srv/q/scripts/q.env\n"
+REFUSED = [
+    ("if [ -f x ]; then\n  y=1\nfi\nexec e\n", 1, "`if`"),
+    ("set -eu\nfor x in 1 2; do :; done\n", 2, "`for`"),
+    ("exec e `date`\n", 1, "backticks"),
+    ("x=$(date)\nexec e\n", 1, "$(date)"),
+    ("exec e \\\n  --port $((8000 + 1))\n", 2, "calculates"),
+    ("args=(a b)\nexec e\n", 1, "array"),
+    ("exec e *.rad\n", 1, "'*'"),
+    ("exec e ~/models\n", 1, "~"),
+    ("exec e $UNSET\n", 1, "UNSET"),
+    ("x='a b'\nexec e $x\n", 2, 'Write "$x"'),
+    ("x=1\nx=2\nexec e\n", 2, "line 1"),
+    (READS + "SLAB=1\nexec e\n", 2, "/srv/q/scripts/q.env"),
+    ("SLAB=1\n" + READS + "exec e\n", 1, "/srv/q/scripts/q.env"),
+    (READS + READS + "exec e\n", 2, "second time"),
+    (". /etc/default/q\nexec e\n", 1, "/etc/default/q"),
+    (". ./q.env\nexec e\n", 1, "depends on the folder"),
+    (READS + "podman run x\n", 2, "`podman`"),
+    (READS + "true && exec e\n", 2, "`true`"),
+    (READS + ": && exec e\n", 2, "'&&'"),
+    (READS + ": || exec e\n", 2, "||"),
+    (READS + "exec e | tee log\n", 2, "'|'"),
+    (READS + "exec e &\n", 2, "'&'"),
+    (READS + "exec -a name e\n", 2, "option"),
+    (READS, 1, "`exec`"),
+    ("exec e <<X\nX\n", 1, "here-document"),
+    ("exec e 'open\n", 1, "never closed"),
+    ('exec e "open\n', 1, "never closed"),
+    ("exec e ${SLAB%0}\n", 1, "cuts"),
+    ("exec e ${SLAB/0/1}\n", 1, "expansion"),
+    ("f() { :; }\nexec e\n", 1, "function"),
+]
+
+
+@pytest.mark.parametrize(("script", "line", "names"), REFUSED)
+def test_what_is_not_read_is_refused_by_its_line(script: str, line: int, names: str) -> None:
+    with pytest.raises(RadianceError) as refused:
+        read(script)
+    assert refused.value.text.startswith(f"line {line}: ") and names in refused.value.text
+
+
+def test_each_flag_knows_its_line_and_the_variables_in_its_value() -> None:
+    script = read(
+        READS + 'exec e --slab "$SLAB" \\\n  --pool=$POOL --both "$SLAB-$POOL" --tp 2 --flag ${EMPTY:+--opt "$EMPTY"}\n'
+    )
+    flags = {
+        name: (value, set(field.names), field.written, field.line)
+        for name, (value, field) in engine_flags(script.command).items()
+    }
+    assert flags == {
+        "slab": ("24000", {"SLAB"}, False, 2),
+        "pool": ("5120", {"POOL"}, True, 3),
+        "both": ("24000-5120", {"SLAB", "POOL"}, True, 3),
+        "tp": ("2", set(), True, 3),
+        "flag": ("", set(), True, 3),
+    }
+    # A flag that an empty variable leaves out is known all the same.
+    assert script.optional == {"opt": "EMPTY"}
+
+
+def test_the_file_of_a_key_is_named_and_not_read() -> None:
+    script = read('here=$(dirname "$0")\nexec e --api-key "$(cat "$here/../q.key")"\n')
+    assert [(field.text, field.secret) for field in script.command[-2:]] == [("--api-key", False), ("", True)]
+    assert script.key_file == "/srv/q/q.key"
