@@ -55,8 +55,7 @@ def survey(
         return {"objections": [error.text], **nothing}
     found = sides["target"]
     item = _ready_item.ready_item(service, command, found)
-    known = {**service, **item, "image": service.get("image", item.get("image"))}
-    known = {name: value for name, value in known.items() if value is not None}
+    known = _ready_item.joined(service, item)
     objections = [
         *_agree(found, sides["fleet"], names, host),
         *_equal(found, command["argv"]),
@@ -68,12 +67,11 @@ def survey(
             f"The inventory of {service['name']}: {'; '.join(against)}. Put the item above into endpoint_services of "
             f"{host}, and run this again."
         )
-    ours = _files.our_keys(known)
     return {
         "objections": objections,
         "service": known,
         "item": _ready_item.item_lines(known) if against else [],
-        "owned": [name for key, name in found.fed.items() if ours.get(name) == key],
+        "owned": [] if objections else _ready_item.owned(known, found),
     }
 
 

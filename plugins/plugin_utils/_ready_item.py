@@ -49,6 +49,19 @@ def ready_item(service: Service, command: t.Mapping[str, t.Any], found: Found) -
     return {name: value for name, value in item.items() if value not in ("", None, {}, defaults.get(name))}
 
 
+def joined(service: Service, item: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The item that the inventory has, with what runs in the place of what it has otherwise."""
+    gone = [name for name in (*_DEFAULTS, "env_names", "flags") if name not in item]
+    kept = {name: value for name, value in service.items() if name not in gone}
+    return {**kept, **{name: value for name, value in item.items() if name != "image" or name not in service}}
+
+
+def owned(service: Service, found: Found) -> list[str]:
+    """The keys of the env that a service of ours has, as far as they are values of its command line."""
+    ours = _files.our_keys(service)
+    return [name for key, name in found.fed.items() if ours.get(name) == key]
+
+
 def held_against(service: Service, item: t.Mapping[str, t.Any], found: Found) -> list[str]:
     """What the inventory lacks of ``item``, and what it has otherwise, a few words each."""
     out = []
