@@ -13,6 +13,7 @@ import time
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import card_holders
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Phase
 
 SYSFS = "/sys/class/drm"
@@ -118,7 +119,7 @@ def wait(phase: Phase, held: t.Mapping[str, t.Any] | None, timeout: float, sysfs
             due = "" if limit is None else f", and {max(limit, 0):,} MiB or less were due"
             raise RadianceError(
                 f"The cards still have {recent[-1]:,} MiB in use {timeout:g} s after the old process ended"
-                f"{due} (release_timeout). Something else holds them: fuser -v /dev/kfd names it.",
+                f"{due} (release_timeout). {card_holders.words(card_holders.holders())}",
                 code="memory_held",
             )
         time.sleep(_POLL)
