@@ -45,6 +45,9 @@ _PASSED = (
     "min_gain_mib",
     "shape_margin_mib",
     "backing",
+    "handover",
+    "not_after",
+    "after_stop",
     "backing_reason",
     "reserve_mib",
     "reserve_reason",
@@ -101,6 +104,8 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
     except RadianceError as error:
         return error.text
     return ""
+        if truth(request.get("handover", False), "handover") and len(meant) > 1:
+            return "handover=true: say which service gets the cards, with service=NAME."
 
 
 # What the command line takes as JSON alone: the kind, and how it is written.

@@ -91,6 +91,9 @@ def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
     if run.get("making"):
         image = (run.get("options") or {}).get("image")
         says = f"{_words.pair(run['plan']['from'])} → {to}" + (f", image {image}" if image else "")
+        others = (run.get("switched") or {}).get("others") or []
+        stopped = [str(other["service"]) for other in others if other["stance"] == "handed_over"]
+        says += f", {' and '.join(stopped)} stopped for it" if stopped else ""
         return {"service": service, "word": "switched", "says": says, **way_back}
     return {"service": service, "word": "unchanged", "says": f"{to}, nothing to change"}
 
