@@ -16,16 +16,15 @@ positional: _input
 options:
   _input:
     description:
-      - Variables of each host, with what it planned.
-    type: list
-    elements: dict
+      - Each host and its runs that have a plan.
+    type: dict
     required: true
 """
 
 EXAMPLES = r"""
 - name: Show the plan file
   ansible.builtin.debug:
-    msg: "{{ ansible_play_hosts | map('extract', hostvars) | kvfleet.radiance.plan_file }}"
+    msg: "{{ {inventory_hostname: endpoint_planned} | kvfleet.radiance.plan_file }}"
 """
 
 RETURN = r"""

@@ -55,7 +55,7 @@ def _planned(run: Run, until: t.Mapping[str, t.Any] | None, now: float | None) -
 
 
 def _refused(outcome: Outcome | None, planned: bool) -> list[list[str]]:
-    if outcome is None:
+    if not outcome:
         return [] if planned else [[_words.UNKNOWN, "not_reached: the run lost this host"]]
     return [
         [

@@ -201,13 +201,16 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
             ran = entry["kind"] in ("switched", "rolled_back", "adopted") or entry["attempt"] in held
             return _return_to(_put_in_force(entry), entry.get("image"), entry, ran)
     # A planned line may have come to nothing; what ended an attempt tells what served.
-    found = [entry for entry in record if entry["kind"] in ("switched", "rolled_back", "adopted") and _put_in_force(entry)]
+    found = [
+        entry for entry in record if entry["kind"] in ("switched", "rolled_back", "adopted") and _put_in_force(entry)
+    ]
     several = len({entry.get("image") for entry in found}) > 1
     choices = [_choice(entry, several) for entry in found]
     raise RadianceError(
         "\n".join(
             [
-                f"to={to} names no line of the record that holds a pair. Say to=previous"
+                f"to={to} names no line of the record that holds a pair; playbooks/rollback.yml -e to=list shows what "
+                "there is to return to. Say to=previous"
                 + (", or the id of one of these:" if choices else "; no line does."),
                 *choices,
             ]

@@ -12,17 +12,12 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas
 
 
-def plan_file(hosts: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """The content of a plan file, from the variables of each host that was planned."""
+def plan_file(planned: t.Mapping[str, t.Sequence[t.Mapping[str, t.Any]]]) -> dict[str, t.Any]:
+    """The content of a plan file, from the planned runs of each host."""
     plans = [
-        {
-            "host": host["inventory_hostname"],
-            "service": run["service"]["name"],
-            "request": run["options"],
-            "plan": run["plan"],
-        }
-        for host in hosts
-        for run in host["endpoint_planned"]
+        {"host": host, "service": run["service"]["name"], "request": run["options"], "plan": run["plan"]}
+        for host, runs in planned.items()
+        for run in runs
     ]
     return {"schema": "kvfleet.radiance/plan-file/1", "plans": plans}
 

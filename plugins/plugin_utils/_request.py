@@ -9,7 +9,13 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import SOFT_GATES
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _image, _plan_file, _probation, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _image,
+    _not_after,
+    _plan_file,
+    _probation,
+    _service,
+)
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._arms import known_arms
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF, SHAPE
 
@@ -39,15 +45,15 @@ REQUEST = (
     "drift",
     "probes",
     "probation",
+    "handover",
+    "not_after",
+    "after_stop",
     "to",
 )
 _PASSED = (
     "min_gain_mib",
     "shape_margin_mib",
     "backing",
-    "handover",
-    "not_after",
-    "after_stop",
     "backing_reason",
     "reserve_mib",
     "reserve_reason",
@@ -71,7 +77,12 @@ def truth(value: t.Any, name: str) -> bool:
 
 
 PROBES = ("none", "quick", "full")
-_CLOSED = {"probes": PROBES, "drift": ("apply", "adopt"), "backing": ("full", "one_request")}
+_CLOSED = {
+    "probes": PROBES,
+    "drift": ("apply", "adopt"),
+    "backing": ("full", "one_request"),
+    "after_stop": ("leave", "undo"),
+}
 
 
 def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Mapping[str, t.Any]], host: str) -> str:
@@ -86,12 +97,15 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
                 listed = f"{', '.join(words[:-1])} or {words[-1]}"
                 return f"{name} is {str(request[name])!r}. Write {name}={listed}."
         _pair({}, {name: value for name, value in request.items() if value not in (None, "")}, False, {})
+        _not_after.deadline(request.get("not_after"))
         said = _structure_words(request) or _image_words(request)
         if said:
             return said
         if not services:
             return f"{host} declares no endpoint_services in the inventory."
         meant = chosen(services, request.get("service"))
+        if truth(request.get("handover", False), "handover") and len(meant) > 1:
+            return "handover=true: say which service gets the cards, with service=NAME."
         said = _probation.probation_words(request, meant)
         if said:
             return said
@@ -104,8 +118,6 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
     except RadianceError as error:
         return error.text
     return ""
-        if truth(request.get("handover", False), "handover") and len(meant) > 1:
-            return "handover=true: say which service gets the cards, with service=NAME."
 
 
 # What the command line takes as JSON alone: the kind, and how it is written.

@@ -111,7 +111,10 @@ def host_outcome(
     services = [dict(item) for item in done]
     if failed is not None:
         name = str((run.get("service") or {}).get("name") or "")
-        services.append({"service": name, **_told(run.get("failure") or failed)})
+        known = run.get("failure") or failed
+        # What could not be read of a host that does not answer is no refusal of its own.
+        lost = failed["word"] == "not_reached" and known["word"] in ("refused", "drift")
+        services.append({"service": name, **_told(failed if lost else known)})
     word = worst([item["word"] for item in services])
     says = "; ".join(item["says"] for item in services if item["word"] == word)
     return {"word": word, "says": says, "services": services}
@@ -122,7 +125,7 @@ def all_good(outcomes: t.Sequence[t.Mapping[str, t.Any] | None]) -> bool:
 
     The count is of the whole fleet; a batch of Ansible's is only those that run side by side.
     """
-    return all(outcome is not None and outcome.get("word") in ("planned", *GOOD) for outcome in outcomes)
+    return all((outcome or {}).get("word") in ("planned", *GOOD) for outcome in outcomes)
 
 
 def worst(words: t.Sequence[str]) -> str:

@@ -27,7 +27,7 @@ def to_undo(host: str, outcomes: t.Mapping[str, Outcome | None], after_stop: str
 
 def _ended_badly(outcome: Outcome | None) -> str:
     """How a host ended that has no good outcome of its own; empty where it has, was not begun, or was undone."""
-    if outcome is None:
+    if not outcome:
         return "was not planned"
     word = outcome["word"]
     if word == "begun":

@@ -21,7 +21,10 @@ ROLE = ROOT / "roles" / "endpoint"
 # The task files that a play includes by name; the others are theirs.
 ENTRY_POINTS = ("plan", "files", "switch", "verify", "probe", "record")
 # What a command asks of the play itself, and not of the planner.
-OF_THE_PLAY = {"service", "image", "fill", "plan", "plan_file", "drift", "probes", "probation", "to"}
+OF_THE_PLAY = {
+    *("service", "image", "fill", "plan", "plan_file", "drift", "probes", "probation", "handover"),
+    *("not_after", "after_stop", "to"),
+}
 
 
 def specs() -> dict[str, Any]:

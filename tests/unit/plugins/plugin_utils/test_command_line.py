@@ -16,6 +16,8 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils._command_line imp
         (["max-num-seqs=2"], "Write max_num_seqs"),
         (['{"live_session": {"sessions": 2}}'], "Write live_sessions"),
         (["recept=save"], "Write receipt"),
+        (["not_afer=06:00"], "Write not_after"),
+        (["after_stopp=undo"], "Write after_stop"),
         (["fill"], "-e has 'fill', which belongs to no name."),
         (["backing_reason=short chats"], "-e \"NAME='chats'\"."),
     ],
@@ -28,7 +30,7 @@ def test_what_nobody_would_hear_is_told(extra: list[str], said: str) -> None:
     "extra",
     [
         [],
-        ["max_num_seqs=2 fill=true", "service=flashnext", "import=arms.yml", "all=true"],
+        ["max_num_seqs=2 fill=true", "service=flashnext", "import=arms.yml", "all=true", "not_after=06:00 after_stop=undo"],
         ["backing_reason='short chats'", '{"accept": [{"gate": "headroom_kept", "reason": "a trial"}]}'],
         ["endpoint_probes=none", "ansible_become=true", "endpoint_serial=2", "rack=3", "@own.yml"],
         ["{no: yaml: at all", "[1, 2]"],

@@ -29,7 +29,7 @@ def states(outcomes: dict[str, t.Any]) -> dict[str, list[str]]:
 
 
 def test_every_host_is_done_or_failed_or_not_started() -> None:
-    outcomes = {"a": ended(DONE), "b": ended(SHORT), "c": PLANNED, "d": None, "e": BEGUN, "f": ended(LATE)}
+    outcomes = {"a": ended(DONE), "b": ended(SHORT), "c": PLANNED, "d": {}, "e": BEGUN, "f": ended(LATE)}
     assert states(outcomes) == {"done": ["a"], "failed": ["b", "e"], "not_started": ["c", "d", "f"], "undone": []}
     words = {line["host"]: line["word"] for line in _summary.summary(list(outcomes), outcomes)["hosts"]}
     assert words == {"a": "switched", "b": "rolled_back"} | dict.fromkeys("cdef", "not_reached")
@@ -82,6 +82,13 @@ def test_a_failure_keeps_its_code() -> None:
     assert "code" not in _summary.failure({"msg": "short", "code": "x"}, reached=False)
 
 
+def test_a_host_that_does_not_answer_is_not_reached_unless_its_switch_has_ended() -> None:
+    lost = {"word": "not_reached", "says": "the host does not answer"}
+    for word, told in (("refused", "not_reached"), ("drift", "not_reached"), ("not_serving", "not_serving")):
+        run = {"service": {"name": "a"}, "failure": {"word": word, "says": "cannot be read"}}
+        assert _summary.host_outcome(run, [], lost)["word"] == told
+
+
 def test_what_this_run_switched_is_undone_where_that_is_declared() -> None:
     outcomes = {"a": ended(DONE, {**DONE, "service": "b"}), "b": ended(SHORT), "c": PLANNED}
     assert _undo.to_undo("a", outcomes, "undo") == {"services": ["b", "flashnext"], "because": "b ended rolled_back"}
@@ -96,6 +103,7 @@ def test_what_this_run_switched_is_undone_where_that_is_declared() -> None:
         (ended(LATE), "b ended not_reached"),
         (BEGUN, "b was lost in the middle of its switch"),
         (None, "b was not planned"),
+        ({}, "b was not planned"),
         (PLANNED, ""),
         (ended(DONE), ""),
     ],

@@ -32,6 +32,7 @@ def test_a_service_is_a_line_and_what_is_refused_stands_below_with_its_code(exam
     outcomes = {
         "b": {"services": [refused]},
         "d": {"services": [{"service": "", "word": "not_reached", "says": "the host does not answer"}]},
+        "e": {},
     }
     lines = _fleet_table.fleet_table(planned, outcomes)
     assert lines[1:6] == [

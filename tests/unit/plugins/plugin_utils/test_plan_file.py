@@ -14,12 +14,9 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _plan_file
 
 
 def test_a_plan_file_is_for_its_hosts_only(example: t.Any, tmp_path: pathlib.Path) -> None:
-    variables = {
-        "inventory_hostname": "dankserver",
-        "endpoint_planned": [{"service": example.service, "options": {"pair": "fill"}, "plan": example.plan}],
-    }
+    run = {"service": example.service, "options": {"pair": "fill"}, "plan": example.plan}
     path = tmp_path / "plan.json"
-    path.write_text(json.dumps(_plan_file.plan_file([variables])))
+    path.write_text(json.dumps(_plan_file.plan_file({"dankserver": [run], "idle": []})))
     item = _plan_file.reviewed_plan(str(path), "dankserver", "flashnext")
     assert item["request"] == {"pair": "fill"}
     assert item["plan"] == example.plan

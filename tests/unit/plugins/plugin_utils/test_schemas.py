@@ -41,11 +41,8 @@ def test_the_schema_refuses_what_the_plain_checks_refuse(example: t.Any) -> None
 
 
 def test_a_plan_file_fits_its_schema(example: t.Any) -> None:
-    host = {
-        "inventory_hostname": "dankserver",
-        "endpoint_planned": [{"service": example.service, "options": {}, "plan": example.plan}],
-    }
-    content = _plan_file.plan_file([host])
+    run = {"service": example.service, "options": {}, "plan": example.plan}
+    content = _plan_file.plan_file({"dankserver": [run]})
     assert _schemas.problems(content, "plan-file") == []
     content["plans"][0].pop("request")
     assert _schemas.problems(content, "plan-file") == ["at plans/0: missing request"]
