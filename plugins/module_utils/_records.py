@@ -22,94 +22,16 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._record_fields import COMMON, FIELDS, OPTIONAL
 
 SCHEMA = "kvfleet.radiance/record/1"
 # Of one entry, in bytes. The longest of ours, a planned line, has some thousand.
 LONGEST_LINE = 1 << 20
 
-_NULL = type(None)
-_NUMBER: tuple[type, ...] = (int, float)
-# The own fields of each kind and the types that each may have. All of them are there on every line of that kind.
-FIELDS: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
-    "planned": {"plan": (dict,), "request": (dict,)},
-    "switched": {
-        "to": (dict,),
-        "downtime_seconds": (*_NUMBER, _NULL),
-        "receipt": (str, _NULL),
-        "ledger": (dict, _NULL),
-    },
-    "rolled_back": {
-        "to": (dict, _NULL),
-        "tried": (dict,),
-        "phase": (str,),
-        "says": (str,),
-        "downtime_seconds": (*_NUMBER, _NULL),
-        "serving": (bool,),
-    },
-    "probed": {"calibration": (dict, _NULL), "boundary": (dict, _NULL), "rates": (dict, _NULL)},
-    "verdict": {
-        "prediction": (str,),
-        "quantity": (str,),
-        "verdict": (str,),
-        "measured": (*_NUMBER, str, _NULL),
-        "says": (str,),
-    },
-    "rollback": {"to": (dict,), "returns_to": (str,), "says": (str,)},
-    "adopted": {"to": (dict,), "image": (str, _NULL), "fingerprint": (str,), "files": (list,), "env_names": (dict,)},
-    "arm": {
-        "weights_mib": (int,),
-        "weights_plus_minus_mib": _NUMBER,
-        "prefill_tps": (*_NUMBER, _NULL),
-        "decode_tps": (*_NUMBER, _NULL),
-        "prefill_spread": (*_NUMBER, _NULL),
-        "decode_spread": (*_NUMBER, _NULL),
-        "prompt_tokens": (int, _NULL),
-        "generated_tokens": (int, _NULL),
-        "kv_cache_dtype": (str, _NULL),
-        "num_speculative_tokens": (int, _NULL),
-        "draft_acceptance": (*_NUMBER, _NULL),
-        "stack": (str, _NULL),
-        "engine_version": (str, _NULL),
-        "image_digest": (str, _NULL),
-        "source": (str,),
-        "measured_at": (str, _NULL),
-    },
-    # What somebody had predicted and judged before this record began.
-    "past_verdict": {
-        "quantity": (str,),
-        "low": _NUMBER,
-        "high": _NUMBER,
-        "unit": (str, _NULL),
-        "measured": (*_NUMBER, _NULL),
-        "verdict": (str,),
-        "says": (str,),
-        "judged_at": (str, _NULL),
-    },
-}
 # When they were written down is no part of them: the same one imported twice is one.
 _TIMELESS = ("arm", "past_verdict")
-# Fields that a line may also have. ``image`` is the reference that the line put in force, None for a service without a
-# container; lines that were written before there was one lack it.
-_IMAGE: t.Mapping[str, tuple[type, ...]] = {"image": (str, _NULL)}
-# The services that were stopped for it, and on a line of a roll-back started again.
-_HANDOVER: t.Mapping[str, tuple[type, ...]] = {"handed_over": (list,)}
-OPTIONAL: t.Mapping[str, t.Mapping[str, tuple[type, ...]]] = {
-    "planned": {**_IMAGE, "image_before": (str, _NULL), "image_digest_before": (str, _NULL)},
-    "switched": {**_IMAGE, **_HANDOVER},
-    "rolled_back": {**_IMAGE, **_HANDOVER},
-    "rollback": _IMAGE,
-}
 VERDICTS = ("held", "killed", "void", "open")
 ARM_SOURCES = ("probe", "import")
-_COMMON: t.Mapping[str, tuple[type, ...]] = {
-    "schema": (str,),
-    "id": (str,),
-    "at": (str,),
-    "host": (str,),
-    "service": (str,),
-    "kind": (str,),
-    "attempt": (str, _NULL),
-}
 _SCHEMA = re.compile(r"^kvfleet\.radiance/record/[0-9]{1,9}$")
 _AT = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
 _ID = re.compile(r"^[0-9a-f]{12}$")
@@ -168,7 +90,7 @@ def check(value: t.Any) -> None:
         raise RadianceError(
             f"{kind!r} is not a kind of record entry. There are {', '.join(FIELDS)}.", code="record_invalid"
         )
-    wanted = {**_COMMON, **FIELDS[kind]}
+    wanted = {**COMMON, **FIELDS[kind]}
     wrong = [f"no field {name}" for name in wanted if name not in value]
     known = {**wanted, **OPTIONAL.get(kind, {})}
     wrong += [f"an unknown field {name}" for name in value if name not in known]

@@ -8,7 +8,7 @@ import copy
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _record_fields, _records
 
 SHAPE = {"max_num_seqs": 3, "max_model_len": 200000, "kv_cache_dtype": "fp8", "num_speculative_tokens": 2}
 OLD = {"weights_mib": 24000, "kv_mib": 5120, **SHAPE}
@@ -162,7 +162,7 @@ class Example:
     def arm(self, weights_mib: int, **fields: t.Any) -> dict[str, t.Any]:
         """An arm that a probe measured."""
         known: dict[str, t.Any] = {
-            **dict.fromkeys(_records.FIELDS["arm"]),
+            **dict.fromkeys(_record_fields.FIELDS["arm"]),
             "weights_mib": weights_mib,
             "weights_plus_minus_mib": 0,
             "source": "probe",

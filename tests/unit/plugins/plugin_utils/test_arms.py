@@ -9,7 +9,7 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _record_fields, _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _schemas
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._import_file import import_entries
@@ -48,7 +48,7 @@ def measured(rates: t.Any = None, ledger: t.Any = None) -> dict[str, t.Any]:
 
 def test_a_measured_rate_is_an_arm_with_its_conditions() -> None:
     (entry,) = measured()["entries"]
-    own = {name: entry[name] for name in _records.FIELDS["arm"]}
+    own = {name: entry[name] for name in _record_fields.FIELDS["arm"]}
     at = own.pop("measured_at")
     assert own == {
         "weights_mib": 25844,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _record_fields
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _request
 
@@ -18,7 +18,7 @@ def test_a_service_that_declares_nothing_keeps_its_pair(example: t.Any) -> None:
 
 def test_arms_on_record_join_the_declared_ones(example: t.Any) -> None:
     declared = {"weights_mib": 24_000, "prefill_tps": 3_290}
-    measured = dict.fromkeys(_records.FIELDS["arm"])
+    measured = dict.fromkeys(_record_fields.FIELDS["arm"])
     measured.update(kind="arm", id="0", weights_mib=25_844, decode_tps=121.3)
     service = {**example.service, "arms": [declared]}
     asked = _request.pair_request(service, {}, record=[measured])

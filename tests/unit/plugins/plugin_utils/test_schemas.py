@@ -8,13 +8,14 @@ import typing as t
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _record_fields, _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _plan_file, _schemas
 from ansible_collections.kvfleet.radiance.plugins.test.valid import valid
 
 
 def test_every_line_of_the_record_fits_its_schema(example: t.Any) -> None:
+    past = {"quantity": "prefill_tps", "low": 1, "high": 1.5}
     lines = [
         example.planned(),
         example.switched(),
@@ -24,8 +25,9 @@ def test_every_line_of_the_record_fits_its_schema(example: t.Any) -> None:
         example.entry("probed", calibration=None, boundary={}, rates=None),
         example.entry("rollback", to=example.old, returns_to="0" * 12, says="back"),
         example.arm(25844, prefill_tps=3996.4),
+        example.entry("past_verdict", **past, unit=None, measured=1, verdict="held", says="", judged_at="2026-10-13"),
     ]
-    assert {line["kind"] for line in lines} == set(_records.FIELDS)
+    assert {line["kind"] for line in lines} == set(_record_fields.FIELDS)
     for line in lines:
         assert _schemas.problems(line, "record") == []
 
