@@ -68,6 +68,15 @@ def read_until_listening(argv: t.Sequence[str], timeout: float = READ_SECONDS) -
     return text, status
 
 
+def environment(uid: int, users: str = "/run/user") -> dict[str, str]:
+    """Ours, with messages in English. Who became another user lacks what leads to that user's systemd and podman."""
+    names = {**os.environ, "LC_ALL": "C"}
+    folder = os.path.join(users, str(uid))
+    if uid != 0 and os.path.isdir(folder):
+        names.setdefault("XDG_RUNTIME_DIR", folder)
+    return names
+
+
 def _start(argv: t.Sequence[str], stderr: int) -> subprocess.Popen[bytes]:
     try:
         # The core has no module at hand to run it with.
@@ -76,7 +85,7 @@ def _start(argv: t.Sequence[str], stderr: int) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env={**os.environ, "LC_ALL": "C"},
+            env=environment(os.getuid()),
             start_new_session=True,  # so that it can be ended with the processes that it starts itself
         )
     except (OSError, ValueError) as error:

@@ -25,7 +25,10 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state imp
 
 # A boot takes minutes, or it is refused at once.
 _FIRST_POLL = 0.02
+# A line is due after so many seconds, or after so many percent of the load; not two of them at once.
 _TELL_EVERY = 10.0
+_TELL_PERCENT = 5
+_TELL_PAUSE = 2.0
 # What a runtime says where the end of one container and the start of the next, of the same name, have met.
 _NAME_TAKEN = re.compile(
     r"^(?:Error|docker: Error).*(?:has already been removed|already been removed|name .* is already in use|"
@@ -41,15 +44,28 @@ def last_line(text: str) -> str:
     return lines[-1].strip()[:300] if lines else "(nothing was printed)"
 
 
-def load_progress(text: str) -> str | None:
-    """``loading 62 % (18.60 GiB of 30.00 GiB, 5.1 GB/s)`` from the last load line, None before there is one."""
+class Load(t.NamedTuple):
+    """How far the weights are loaded; ``says`` like ``loading 62 % (18.60 GiB of 30.00 GiB, 5.1 GB/s)``."""
+
+    percent: int
+    says: str
+
+
+def load_progress(text: str) -> Load | None:
+    """By the last load line, None before there is one."""
     found = _LOAD.findall(text)
     if not found:
         return None
     read, whole, speed = parse_size(found[-1][0]), parse_size(found[-1][1]), found[-1][2]
     if not whole.mib:
         return None
-    return f"loading {100 * read.mib / whole.mib:.0f} % ({read.text} of {whole.text}, {speed})"
+    percent = round(100 * read.mib / whole.mib)
+    return Load(percent, f"loading {percent} % ({read.text} of {whole.text}, {speed})")
+
+
+def is_due(silent: float, percent: int, shown: int) -> bool:
+    """Whether a line of progress is due: ``silent`` seconds after the last one, which showed ``shown`` percent."""
+    return silent >= _TELL_EVERY or (silent >= _TELL_PAUSE and abs(percent - shown) >= _TELL_PERCENT)
 
 
 def await_ready(
@@ -88,7 +104,8 @@ def _follow(
     endpoint: str | None,
 ) -> Reading:
     start = told = time.monotonic()
-    shown: str | None = None
+    load: Load | None = None
+    shown = 0
     ledger: Ledger | None = None
     flags: dict[str, str] = {}
     answer, pause = "", _FIRST_POLL
@@ -125,11 +142,11 @@ def _follow(
                 return text.reading(process, flags)
         if waited >= timeout:
             raise _never(text.reading(process, flags).ledger, text.all(), timeout, answer)
-        progress = load_progress(text.lines()) if new else shown
-        now = time.monotonic()
-        if now - told >= _TELL_EVERY or (progress != shown and now - told >= 1.0):
-            told, shown = now, progress
-            phase.tell(f"{progress or last_line(text.lines())}, {waited:.0f} s")
+        load = load_progress(text.lines()) if new else load
+        percent, now = load.percent if load is not None else 0, time.monotonic()
+        if is_due(now - told, percent, shown):
+            told, shown = now, percent
+            phase.tell(f"{load.says if load is not None else last_line(text.lines())}, {waited:,.0f} s")
         time.sleep(pause)
         pause = min(pause * 1.5, text.longest_pause)
 
@@ -151,7 +168,7 @@ def _ended(manager: Manager, boot: t.Mapping[str, t.Any], ledger: Ledger, text: 
     told = manager.timed_out(boot)
     if told is not None:
         came = load_progress(text)
-        by_then = f"; by then it was {came}" if came else ""
+        by_then = f"; by then it was {came.says}" if came is not None else ""
         return RadianceError(f"{told}{by_then}.", code="start_timeout", result={"ledger": ledger})
     if _NAME_TAKEN.search(text):
         return RadianceError(

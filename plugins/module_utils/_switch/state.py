@@ -69,7 +69,14 @@ def locked(state: State, cards: t.Sequence[int]) -> t.Iterator[None]:
     paths = [state.lock, *(os.path.join(state.root, f"card{card}.lock") for card in sorted(set(cards)))]
     with contextlib.ExitStack() as stack:
         for path in paths:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                raise RadianceError(
+                    f"The lock {path} cannot be opened: {error.strerror}. Nothing was changed. The services of one card "
+                    "set share a state_dir, and the user who switches them has to be able to write it.",
+                    code="state_dir_unusable",
+                ) from error
             stack.callback(os.close, handle)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

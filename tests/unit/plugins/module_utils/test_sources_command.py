@@ -12,7 +12,11 @@ import tracemalloc
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command import read_until_listening, run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command import (
+    environment,
+    read_until_listening,
+    run,
+)
 
 LOGS = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 HEALTHY = LOGS / "healthy-1.0.13.log"
@@ -144,3 +148,17 @@ def test_a_log_that_does_not_end_is_given_up(tmp_path: pathlib.Path) -> None:
         read_until_listening(["sh", "-c", f"echo line; sleep 300 & echo $! > {tmp_path}/pid; wait"], timeout=2)
     assert caught.value.code == "command_stuck"
     assert gone(tmp_path / "pid")
+
+
+def test_who_became_another_user_finds_that_users_systemd(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    (tmp_path / "1000").mkdir()
+    (tmp_path / "0").mkdir()
+    assert environment(1000, str(tmp_path))["XDG_RUNTIME_DIR"] == str(tmp_path / "1000")
+    assert environment(1000, str(tmp_path))["LC_ALL"] == "C"
+    assert "XDG_RUNTIME_DIR" not in environment(1001, str(tmp_path))  # who does not linger has none
+    assert "XDG_RUNTIME_DIR" not in environment(0, str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/elsewhere")
+    assert environment(1000, str(tmp_path))["XDG_RUNTIME_DIR"] == "/elsewhere"

@@ -100,11 +100,22 @@ LOAD = "I load: 18.10 GiB of 72.40 GiB read, 1.3 GB/s, at container offset 19434
 
 def test_load_lines_become_a_percentage() -> None:
     assert boots.load_progress("I model: x\n") is None
-    assert boots.load_progress(LOAD) == "loading 25 % (18.10 GiB of 72.40 GiB, 1.3 GB/s)"
+    assert boots.load_progress(LOAD) == (25, "loading 25 % (18.10 GiB of 72.40 GiB, 1.3 GB/s)")
     assert boots.load_progress(LOAD + LOAD.replace("18.10", "36.20")) == (
-        "loading 50 % (36.20 GiB of 72.40 GiB, 1.3 GB/s)"
+        50,
+        "loading 50 % (36.20 GiB of 72.40 GiB, 1.3 GB/s)",
     )
     assert boots.load_progress("I load: 0 B of 0 B read, 0.0 GB/s\n") is None
+
+
+def test_progress_is_told_every_few_seconds_or_percent() -> None:
+    assert [boots.is_due(*asked) for asked in ((1.9, 50, 0), (2.0, 4, 0), (2.0, 5, 0), (9.9, 64, 60))] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert boots.is_due(10.0, 60, 60)  # a disk that stands still is told as well
 
 
 def test_a_boot_is_read_piece_by_piece(tmp_path: pathlib.Path) -> None:

@@ -365,6 +365,14 @@ def test_two_services_on_one_card_are_not_switched_at_once(service: Service) -> 
         assert service.run(NEW, cards=[0], check_mode=True)["outcome"] == "switched"
 
 
+def test_a_lock_that_cannot_be_opened_is_told_before_anything_happens(service: Service) -> None:
+    (service.folder / "state" / "card0.lock").mkdir(parents=True)
+    result = service.run(NEW, cards=[0])
+    assert (result["code"], result["changed"]) == ("state_dir_unusable", False)
+    assert "card0.lock cannot be opened: Is a directory. Nothing was changed." in result["msg"]
+    assert service.pair() == "24000+5120"
+
+
 def slow_request(service: Service) -> threading.Thread:
     """A request that runs for some seconds."""
     body = json.dumps({"prompt": "one two three", "max_tokens": 100_000, "ignore_eos": True}).encode()
