@@ -73,8 +73,8 @@ def locked(state: State, cards: t.Sequence[int]) -> t.Iterator[None]:
                 handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 raise RadianceError(
-                    f"The lock {path} cannot be opened: {error.strerror}. Nothing was changed. The services of one card "
-                    "set share a state_dir, and the user who switches them has to be able to write it.",
+                    f"The lock {path} cannot be opened: {error.strerror}. Nothing was changed. The services of one "
+                    "card set share a state_dir, and the user who switches them has to be able to write it.",
                     code="state_dir_unusable",
                 ) from error
             stack.callback(os.close, handle)
