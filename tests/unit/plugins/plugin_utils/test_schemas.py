@@ -25,6 +25,7 @@ def test_every_line_of_the_record_fits_its_schema(example: t.Any) -> None:
         example.entry("probed", calibration=None, boundary={}, rates=None),
         example.entry("rollback", to=example.old, returns_to="0" * 12, says="back"),
         example.arm(25844, prefill_tps=3996.4),
+        example.entry("adopted", to=example.old, image=None, fingerprint="10644b1004ce", files=[], env_names={}),
         example.entry("past_verdict", **past, unit=None, measured=1, verdict="held", says="", judged_at="2026-10-13"),
     ]
     assert {line["kind"] for line in lines} == set(_record_fields.FIELDS)
