@@ -140,12 +140,6 @@ def prediction_rows(predictions: t.Sequence[t.Mapping[str, t.Any]]) -> list[list
     return rows
 
 
-def prediction_sentence(prediction: t.Mapping[str, t.Any]) -> str:
-    """One prediction with its verdict: ``settled_free_mib.card0: 210.17 to 220.42 MiB, held, 215.30``."""
-    name, said, verdict = prediction_rows([prediction])[0]
-    return f"{name}: {said}, {verdict}"
-
-
 def _failed_lines(attempt: t.Mapping[str, t.Any]) -> list[str]:
     image = f" of the image {attempt['image']}" if attempt.get("image") else ""
     lines = [
