@@ -263,7 +263,7 @@ part_plans() {
 # Times, so no part of every run: they say as much of what else the machine does.
 part_bench() {
     local name status=0
-    for name in ledger plans rates; do
+    for name in ledger plans rates round_trips fleet downtime; do
         printf -- '----- %s\n' "$name"
         python "tests/bench/$name.py" || status=1
     done
