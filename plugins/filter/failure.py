@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - The word is one of those of the summary.
-positional: _input, task, reached
+positional: _input, task, lost
 options:
   _input:
     description:
@@ -24,11 +24,11 @@ options:
       - Its name.
     type: str
     default: ''
-  reached:
+  lost:
     description:
-      - Whether the host still answers.
-    type: bool
-    default: true
+      - Why the host does not answer any more, empty where it does.
+    type: str
+    default: ''
 """
 
 EXAMPLES = r"""
@@ -40,7 +40,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - V(word) and V(says).
+    - V(word) and V(says), and V(code) where the result has one.
   type: dict
 """
 

@@ -180,9 +180,9 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, image, returns_to, says, ran}``.
 
     ``previous`` is what ran before the last attempt that switched. An id means the pair and shape that its line put in
-    force: the ``to`` of a planned, switched, rollback or adopted line, and of a rolled_back line what ran again after it. So it
-    is with its image, which is None where the line has none and the image in force stays. ``ran`` is whether that pair
-    and shape ever served: an attempt may have been planned and not held.
+    force: the ``to`` of a planned, switched, rollback or adopted line, and of a rolled_back line what ran again after
+    it. So it is with its image, which is None where the line has none and the image in force stays. ``ran`` is whether
+    that pair and shape ever served: an attempt may have been planned and not held.
     Raises RadianceError ``nothing_to_return_to``.
     """
     switched = [attempt for attempt in attempts(record) if (ended_by(attempt) or {}).get("kind") == "switched"]

@@ -24,22 +24,24 @@ NOT_AFTER = "not_after"
 _NOT_SERVING = ("not_ready", "container_absent", "unit_inactive")
 
 
-def failure(result: t.Mapping[str, t.Any], task: str = "", reached: bool = True) -> dict[str, str]:
-    """The word and the sentence of a failed task, from its result and its name, and its code where it has one."""
+def failure(result: t.Mapping[str, t.Any], task: str = "", lost: str = "") -> dict[str, str]:
+    """The word and the sentence of a failed task, from its result and its name, and its code where it has one.
+
+    ``lost`` is why the host does not answer any more, where it does not.
+    """
     lines = str(result.get("msg") or "no reason was given").splitlines()
     says = "\n".join(_env_text.one_line(line) for line in lines if line.strip())
     # A filter's refusal comes wrapped in what Ansible was doing with it.
     says = re.split(r"The (?:filter|test|lookup) plugin '[^']*' failed: ", says)[-1]
-    word = _word(result, task, reached)
-    if word == "not_reached":
-        return {"word": word, "says": "the host does not answer"}
+    if lost or result.get("unreachable"):
+        why = _env_text.one_line(lost or says).removeprefix("Task failed: ")
+        return {"word": "not_reached", "says": f"the host does not answer: {why}"}
+    word = _word(result, task)
     code = result.get("code")
     return {"word": word, "says": says, **({"code": str(code)} if code else {})}
 
 
-def _word(result: t.Mapping[str, t.Any], task: str, reached: bool) -> str:
-    if not reached or result.get("unreachable"):
-        return "not_reached"
+def _word(result: t.Mapping[str, t.Any], task: str) -> str:
     outcome = result.get("outcome")
     if outcome == "rolled_back":
         return "rolled_back"

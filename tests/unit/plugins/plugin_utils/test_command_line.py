@@ -30,7 +30,8 @@ def test_what_nobody_would_hear_is_told(extra: list[str], said: str) -> None:
     "extra",
     [
         [],
-        ["max_num_seqs=2 fill=true", "service=flashnext", "import=arms.yml", "all=true", "not_after=06:00 after_stop=undo"],
+        ["max_num_seqs=2 fill=true", "service=flashnext", "import=arms.yml", "all=true"],
+        ["not_after=06:00 after_stop=undo"],
         ["backing_reason='short chats'", '{"accept": [{"gate": "headroom_kept", "reason": "a trial"}]}'],
         ["endpoint_probes=none", "ansible_become=true", "endpoint_serial=2", "rack=3", "@own.yml"],
         ["{no: yaml: at all", "[1, 2]"],
