@@ -50,8 +50,8 @@ _value:
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import file_gates
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import as_filter
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._gates import file_gates
 
 
 class FilterModule:

@@ -1,13 +1,12 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a service: their names, the values of its env, and the gates that the rendered files must pass."""
+"""The files of a service: their names, and the values of its env."""
 
 from __future__ import annotations
 
 import posixpath
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
@@ -160,70 +159,3 @@ def identity_notes(service: t.Mapping[str, t.Any], in_force: t.Mapping[str, str]
         for key, value in wanted.items()
         if key in in_force and in_force[key] != value and key != "HOST_POOL_MIB"
     ]
-
-
-def file_gates(
-    text: str,
-    to: t.Mapping[str, t.Any],
-    plan: t.Mapping[str, t.Any] | None = None,
-    service: t.Mapping[str, t.Any] | None = None,
-) -> list[str]:
-    """What is wrong with a rendered env: sentences, none when all its gates hold.
-
-    It must read strictly, hold exactly the pair and shape asked for, keep the pair at or under the ceiling less the
-    reserves, and the pool at or over the contract and the live sessions asked for (unless that gate was accepted with a
-    reason, or failed before).
-    """
-    env = _env_file.read_env(text)
-    out = [f"line {error.line}: {error.text}" for error in env.errors]
-    keys = env_keys(service) if service else {}
-    values = {key: env.values.get(keys.get(key, key)) for key in _words.ENV_OF.values()}
-    # An env that was adopted may leave a part of the shape to the engine; a plan that asks for it was refused before.
-    unstated = (None, "") if f"BEGIN {MARKER}" in text else ()
-    for name, key in _words.ENV_OF.items():
-        if to.get(name) is not None and values[key] != str(to[name]) and values[key] not in unstated:
-            out.append(f"{keys.get(key, key)} is {values[key]!r} in the rendered env, and the plan has {to[name]!r}.")
-    if MARKER not in text:
-        out.append("the marker of a managed file is not in the rendered env.")
-    if out or plan is None or to.get("weights_mib") is None:
-        return out
-    ceiling, contract = plan.get("ceiling"), plan.get("contract")
-    total = int(values["VRAM_WEIGHTS_MIB"] or 0) + int(values["VRAM_KV_MIB"] or 0)
-    if ceiling and plan.get("restart") and not _is_over(plan):
-        bound = pair_bound_mib(plan)
-        if total > bound:
-            out.append(
-                f"the pair is {total:,} MiB in the rendered env, over the {bound:,.2f} MiB that the plan allows."
-            )
-    if contract and gate_applies(plan, "pool_meets_contract"):
-        needed = contract["needed_mib"]
-        if int(values["VRAM_KV_MIB"] or 0) < needed:
-            out.append(
-                f"the pool is {values['VRAM_KV_MIB']} MiB in the rendered env, under the contract's {needed:,.2f}."
-            )
-    if contract and contract.get("live_sessions") and gate_applies(plan, "pool_holds_live_sessions"):
-        needed = contract["live_sessions"]["needed_mib"]
-        if int(values["VRAM_KV_MIB"] or 0) < needed:
-            out.append(
-                f"the pool is {values['VRAM_KV_MIB']} MiB in the rendered env, and the live sessions need "
-                f"{needed:,.2f}."
-            )
-    return out
-
-
-def pair_bound_mib(plan: t.Mapping[str, t.Any]) -> float:
-    """Up to where the pair of a plan may go: the ceiling less the reserves, and what runs up to its rounding."""
-    ceiling, halves = plan["ceiling"], ("weights_mib", "kv_mib")
-    kept = all(plan["from"][name] == plan["to"][name] for name in halves)
-    rounding = ceiling["plus_minus_mib"] if kept else 0.0
-    return float(ceiling["mib"] - ceiling["reserve_mib"] - ceiling.get("others_mib", 0) + rounding)
-
-
-def _is_over(plan: t.Mapping[str, t.Any]) -> bool:
-    """Whether a plan is over its ceiling and knows it: it returns to what ran here before."""
-    return any(gate["name"] == "pair_within_ceiling" and not gate["holds"] for gate in plan["gates"])
-
-
-def gate_applies(plan: t.Mapping[str, t.Any], name: str) -> bool:
-    """Whether a gate is among a plan's and held without being accepted: only then a file can be held to it."""
-    return any(gate["name"] == name and gate["holds"] and not gate.get("accepted") for gate in plan["gates"])

@@ -13,6 +13,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _drift,
     _env_text,
     _files,
+    _gates,
     _history,
     _image,
     _plan_report,
@@ -429,6 +430,6 @@ def test_a_pair_over_a_ceiling_of_another_image_passes_the_gates_of_its_file(exa
     values = {**_files.env_values(PODMAN, example.new), "VRAM_WEIGHTS_MIB": "25900"}
     to = {**example.new, "weights_mib": 25900}
     text = _env_text.env_text(values, PODMAN, "h", _history.history([], to))
-    assert len(_files.file_gates(text, to, plan)) == 1
+    assert len(_gates.file_gates(text, to, plan)) == 1
     gates = [{**gate, "holds": gate["name"] != "pair_within_ceiling"} for gate in plan["gates"]]
-    assert _files.file_gates(text, to, {**plan, "gates": gates}) == []
+    assert _gates.file_gates(text, to, {**plan, "to": to, "gates": gates}) == []

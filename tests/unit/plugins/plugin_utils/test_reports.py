@@ -9,6 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _files,
+    _gates,
     _plan_report,
     _summary,
     _verdict_report,
@@ -362,7 +363,7 @@ def test_a_contract_that_nothing_tells_is_said_and_the_files_are_not_held_to_it(
     text = one(_plan_report.plan_report(plan, about()))
     assert "contract not known: no line of the boot that was planned from tells the KV figures" in text
     env = "".join(f"{key}={plan['to'][name]}\n" for name, key in _words.ENV_OF.items())
-    assert _files.file_gates(f"# {_files.MARKER}\n{env}", plan["to"], plan) == []
+    assert _gates.file_gates(f"# {_files.MARKER}\n{env}", plan["to"], plan) == []
 
 
 def test_a_pool_for_one_request_is_labelled_where_the_contract_is_shown(example: t.Any) -> None:

@@ -141,66 +141,6 @@ def test_a_backslash_never_ends_a_comment_line(example: t.Any) -> None:
     assert "\\\n" not in rendered(example)
 
 
-def test_a_rendered_env_passes_its_gates(example: t.Any) -> None:
-    assert _files.file_gates(rendered(example), example.new, example.plan) == []
-
-
-def test_another_value_than_the_planned_one_is_found(example: t.Any) -> None:
-    text = rendered(example).replace("VRAM_KV_MIB=5119", "VRAM_KV_MIB=5118")
-    assert any("VRAM_KV_MIB" in said and "5119" in said for said in _files.file_gates(text, example.new, example.plan))
-
-
-def test_a_pair_over_the_ceiling_is_found(example: t.Any) -> None:
-    to = {**example.new, "weights_mib": 26000}
-    text = rendered(example).replace("=25844", "=26000")
-    (said,) = _files.file_gates(text, to, example.plan)
-    assert "31,119" in said and "30,969.05" in said
-
-
-def test_a_reserve_lowers_the_bound(example: t.Any) -> None:
-    example.plan["ceiling"]["reserve_mib"] = 200
-    (said,) = _files.file_gates(rendered(example), example.new, example.plan)
-    assert "30,769.05" in said
-    example.plan["ceiling"]["others_mib"] = 300
-    (said,) = _files.file_gates(rendered(example), example.new, example.plan)
-    assert "30,469.05" in said
-
-
-def test_a_pool_too_small_for_its_live_sessions_is_found_unless_it_was_accepted(example: t.Any) -> None:
-    example.plan["contract"]["live_sessions"] = LIVE
-    gate = {**example.plan["gates"][1], "name": "pool_holds_live_sessions"}
-    example.plan["gates"].append(gate)
-    (said,) = _files.file_gates(rendered(example), example.new, example.plan)
-    assert "5119 MiB" in said and "the live sessions need 5,507.66" in said
-    gate.update(holds=False, accepted="one of them may wait")
-    assert _files.file_gates(rendered(example), example.new, example.plan) == []
-
-
-def test_a_pool_under_the_contract_is_found_unless_it_was_accepted(example: t.Any) -> None:
-    to = {**example.new, "kv_mib": 4000}
-    text = rendered(example).replace("VRAM_KV_MIB=5119", "VRAM_KV_MIB=4000")
-    (said,) = _files.file_gates(text, to, example.plan)
-    assert "4000" in said and "5,062.06" in said
-    just_short = {**example.new, "kv_mib": 5062}
-    text_just_short = rendered(example).replace("VRAM_KV_MIB=5119", "VRAM_KV_MIB=5062")
-    assert len(_files.file_gates(text_just_short, just_short, example.plan)) == 1
-    example.plan["gates"][1].update(holds=False, accepted="short chats only")
-    assert _files.file_gates(text, to, example.plan) == []
-
-
-def test_a_line_that_reads_differently_elsewhere_is_found(example: t.Any) -> None:
-    text = rendered(example) + "EXTRA='x'\n"
-    (said,) = _files.file_gates(text, example.new, example.plan)
-    assert "quote" in said
-
-
-def test_a_file_without_our_marker_is_found(example: t.Any) -> None:
-    text = "\n".join(line for line in rendered(example).split("\n") if "managed" not in line)
-    assert _files.file_gates(text, example.new, example.plan) == [
-        "the marker of a managed file is not in the rendered env."
-    ]
-
-
 def test_a_value_that_cannot_stand_in_an_env_is_shown_with_the_reason(example: t.Any) -> None:
     with pytest.raises(RadianceError) as caught:
         rendered_values = {**_files.env_values(example.service, example.new), "MODEL": "/srv/my models/next.rad"}
@@ -227,13 +167,3 @@ def test_the_command_that_starts_a_service_gives_it_its_log_and_its_pid_file(exa
         time.sleep(0.1)
     pid = (folder / "x.pid").read_text().strip()
     assert (folder / "x.log").read_text() == f"started by {pid}\n"
-
-
-def test_a_pair_that_is_kept_is_held_to_the_ceiling_within_its_rounding(example: t.Any) -> None:
-    # The plan judged it so: what runs is over a reserve by less than the print of its settled line can tell.
-    plan = {**example.plan, "from": example.new, "ceiling": {**example.plan["ceiling"], "reserve_mib": 9}}
-    assert _files.file_gates(rendered(example), example.new, plan) == []
-    (said,) = _files.file_gates(rendered(example), example.new, {**plan, "from": example.old})
-    assert "30,963 MiB in the rendered env, over the 30,960.05 MiB" in said
-    further = {**plan, "ceiling": {**plan["ceiling"], "reserve_mib": 12}}
-    assert len(_files.file_gates(rendered(example), example.new, further)) == 1
