@@ -246,6 +246,7 @@ def test_no_further_host_starts_after_a_bad_one() -> None:
     assert _summary.all_good(good) is True
     assert _summary.all_good([*good, {"word": "inconclusive"}]) is False
     assert _summary.all_good([*good, None]) is False
+    assert _summary.all_good([*good, {}]) is False
 
 
 def test_a_host_that_never_started_was_not_reached() -> None:
