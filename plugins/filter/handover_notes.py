@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - What stays beside it, and what is stopped for it, with the command that hands the cards back.
-positional: _input, others, handover, undo
+positional: _input, others, plan, handover, undo
 options:
   _input:
     description:
@@ -24,6 +24,11 @@ options:
       - What M(kvfleet.radiance.service_switch) told of those that run, its C(others).
     type: list
     elements: dict
+    required: true
+  plan:
+    description:
+      - The plan; beside a service that runs as well, a pair that is no larger has room.
+    type: dict
     required: true
   handover:
     description:
@@ -40,7 +45,7 @@ options:
 EXAMPLES = r"""
 - name: Show what is stopped for it
   ansible.builtin.debug:
-    msg: "{{ endpoint_service | kvfleet.radiance.handover_notes(switched.others, true, endpoint_undo) }}"
+    msg: "{{ endpoint_service | kvfleet.radiance.handover_notes(switched.others, plan, true, endpoint_undo) }}"
 """
 
 RETURN = r"""

@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - Refuses cards that another service holds, unless they are to be handed over.
-positional: _input, others, handover
+positional: _input, others, plan, handover
 options:
   _input:
     description:
@@ -25,6 +25,11 @@ options:
     type: list
     elements: dict
     required: true
+  plan:
+    description:
+      - The plan; beside a service that runs as well, a pair that is no larger has room.
+    type: dict
+    required: true
   handover:
     description:
       - Whether the cards are to be handed over.
@@ -35,7 +40,7 @@ options:
 EXAMPLES = r"""
 - name: Refuse cards that are taken
   ansible.builtin.assert:
-    that: endpoint_service | kvfleet.radiance.handover_objection(switched.others, false) == ''
+    that: endpoint_service | kvfleet.radiance.handover_objection(switched.others, plan, false) == ''
 """
 
 RETURN = r"""

@@ -83,9 +83,9 @@ options:
   others:
     description:
       - The other services of the host that are declared on cards of this one. Those that run are in RV(others).
-      - One that runs is in the way, and the switch is refused with V(cards_taken), unless its part is reserved, or it
-        ran before the boot of this service began, so that what it held is in the ledger of the plan. The latter is a
-        warning.
+      - One that runs is in the way, and the switch is refused with V(cards_taken), unless its part is reserved, or this
+        service runs beside it and either began after it, so that what it held is in the ledger of the plan, or asks for
+        no larger pair than runs. The latter two are a warning.
     type: list
     elements: dict
     default: []
@@ -514,10 +514,13 @@ others:
       elements: int
     stance:
       description:
-        - V(beside) where it ran before this service's boot began, V(reserved) where its part is reserved, V(in_the_way)
-          where neither is so, V(handed_over) where it was or would be stopped for this service.
+        - V(beside) where both run and go on doing so, V(reserved) where its part is reserved, V(in_the_way) where
+          neither is so, V(handed_over) where it was or would be stopped for this service.
       type: str
       sample: in_the_way
+    both_run:
+      description: Whether this service runs as well.
+      type: bool
     says:
       description: A sentence.
       type: str

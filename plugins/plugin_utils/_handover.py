@@ -54,12 +54,27 @@ def card_others(
     return found
 
 
-def handover_objection(service: Service, others: t.Sequence[t.Mapping[str, t.Any]], handover: bool) -> str:
+def _in_the_way(other: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]) -> bool:
+    """Beside one that runs as well, only a larger pair than runs has no room for certain."""
+    if other["stance"] != "in_the_way":
+        return False
+    sums = []
+    for side in (plan["to"], plan["from"]):
+        pair = [side.get(name) for name in ("weights_mib", "kv_mib")]
+        if None in pair or not other["both_run"]:
+            return True
+        sums.append(sum(pair))
+    return bool(sums[0] > sums[1])
+
+
+def handover_objection(
+    service: Service, others: t.Sequence[t.Mapping[str, t.Any]], plan: t.Mapping[str, t.Any], handover: bool
+) -> str:
     """Why a restart is refused for who else runs on the cards, in a sentence; empty where it is not.
 
     ``others`` is what service_switch told of those that run.
     """
-    taken = [other for other in others if other["stance"] == "in_the_way"]
+    taken = [other for other in others if _in_the_way(other, plan)]
     if not taken or handover:
         return ""
     names = " and ".join(str(other["service"]) for other in taken)
@@ -71,7 +86,13 @@ def handover_objection(service: Service, others: t.Sequence[t.Mapping[str, t.Any
     )
 
 
-def handover_notes(service: Service, others: t.Sequence[t.Mapping[str, t.Any]], handover: bool, undo: str) -> list[str]:
+def handover_notes(
+    service: Service,
+    others: t.Sequence[t.Mapping[str, t.Any]],
+    plan: t.Mapping[str, t.Any],
+    handover: bool,
+    undo: str,
+) -> list[str]:
     """What a plan says of who else runs on the cards: what stays, and what is stopped, with the command back.
 
     ``undo`` is the command of the plan that undoes it.
@@ -79,7 +100,7 @@ def handover_notes(service: Service, others: t.Sequence[t.Mapping[str, t.Any]], 
     notes = []
     for other in others:
         says = str(other["says"])
-        if other["stance"] == "in_the_way" and handover:
+        if handover and _in_the_way(other, plan):
             says += (
                 f" It is drained and stopped for {service['name']}, and stays stopped where that holds. To hand the "
                 f"cards back: {back_command(service, other, undo)}"

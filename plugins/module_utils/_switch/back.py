@@ -9,11 +9,19 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import contextlib
+import shlex
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import boots, drain, files, handover, referee
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
+    boots,
+    card_others,
+    drain,
+    files,
+    handover,
+    referee,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import seconds_since
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.steps import Steps, as_radiance_error
 
@@ -58,7 +66,7 @@ class WayBack(Steps):
         return RadianceError(says, code=cause["code"])
 
     def _serves_again(self, old: str) -> str:
-        names = handover.names_of(self.others)
+        names = card_others.names_of(self.others)
         if self.only_others:
             return f"{names} serves again"
         return f"The old pair {old} and {names} serve again" if self.others else f"The old pair {old} serves again"
@@ -160,7 +168,7 @@ class WayBack(Steps):
                 "as it was, and nothing is left to finish."
             )
         else:
-            self.run.by_hand = self.manager.by_hand(found, unrestored, unknown)
+            self.run.by_hand = self._by_hand(found, unrestored, unknown)
             left = "" if found is None else f" Process {found.pid} was left running: it may still come up."
             if unknown:
                 left = " Whether anything runs cannot be told, and a boot of either pair may."
@@ -173,6 +181,13 @@ class WayBack(Steps):
             )
         self.run.says.append(says)
         return RadianceError(says, code=cause["code"])
+
+    def _by_hand(self, found: Process | None, unrestored: list[str], unknown: bool) -> list[str]:
+        others = handover.by_hand(self.others)
+        if not self.only_others:
+            return [*self.manager.by_hand(found, unrestored, unknown), *others]
+        stop = [shlex.join(self.manager.stop_argv(found.pid if found is not None else 0))]
+        return [*(stop if found is not None or unknown else []), *unrestored, *others]
 
     def _seen(self) -> tuple[Process | None, bool]:
         """What runs, and whether that cannot be asked: nothing may keep us from saying that the service is down."""

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import host_boot
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import handover, unit_files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import card_others, unit_files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.scripts import restore_script
@@ -73,7 +73,7 @@ def prepare(
                     f"{unit} is of Type={shown['Type']} with TimeoutStartSec={shown['TimeoutStartUSec']}: systemd ends "
                     "a boot that loads longer than that. TimeoutStartSec=infinity leaves it to ready_timeout."
                 )
-            handover.warn_of_restart(run, (unit, scope), others)
+            card_others.warn_of_restart(run, (unit, scope), others)
             if shown.get("UnitFileState") == "enabled-runtime" or not (
                 shown.get("UnitFileState") == "enabled" or any(shown.get(name) for name in _COMES_BACK)
             ):
@@ -121,6 +121,8 @@ def arm(state: State, manager: Manager, journal: t.Mapping[str, t.Any]) -> None:
 
 def _starts(manager: Manager, alone: bool, others: t.Sequence[t.Mapping[str, t.Any]]) -> list[list[str]]:
     """The commands that give the cards back to the units that had them. ``alone``: the service itself did not run."""
+    if not others:
+        return []
     unit, scope = t.cast("tuple[str, str]", manager.watched())
     systemctl = ["systemctl", *(["--user"] if scope == "user" else [])]
     again = [entry["manager"]["unit"] for entry in others if entry["manager"].get("scope") == scope]

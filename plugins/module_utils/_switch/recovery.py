@@ -14,9 +14,9 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, host_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boots,
+    card_others,
     drain,
     files,
-    handover,
     images,
     referee,
 )
@@ -129,12 +129,12 @@ def _serving(request: Request, journal: Journal) -> _Serving | None:
     return _Serving(found, "old" if old else "new" if new and not back else "other")
 
 
-def _refuse_beside(request: Request, manager: Manager, others: t.Sequence[handover.Entry]) -> None:
+def _refuse_beside(request: Request, manager: Manager, others: t.Sequence[card_others.Entry]) -> None:
     """Refuse to start an engine beside one that runs that was started in another way."""
     stranger = manager.stranger()
     if stranger is not None:
         raise RadianceError(f"{stranger}. The switch before is not finished yet.", code="foreign_process")
-    if request.endpoint is None or handover.answers(request.endpoint, others):
+    if request.endpoint is None or card_others.answers(request.endpoint, others):
         return
     if drain.healthy(request.endpoint)[0]:
         raise RadianceError(
@@ -222,7 +222,7 @@ def _back(transaction: Transaction) -> str:
         error = transaction.go_back(cause)
     _raise_if_down(transaction, error)
     if transaction.others:
-        return f"{handover.names_of(transaction.others)}, which was stopped for it, serves again"
+        return f"{card_others.names_of(transaction.others)}, which was stopped for it, serves again"
     return "the old pair was restored"
 
 

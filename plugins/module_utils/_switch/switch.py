@@ -15,9 +15,9 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import receipt
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boot_guard,
+    card_others,
     drain,
     files,
-    handover,
     host_memory,
     images,
     probation,
@@ -145,7 +145,7 @@ def _preview(request: Request, state: State, run: Run) -> None:
     run.outcome, run.changed = "switched", True
     run.says.append(f"Would switch to {referee.goal_text(request.expect, (found.old or {}).get('image'))}.")
     if found.in_the_way:
-        run.says.append(f"{handover.names_of(found.in_the_way)} would be stopped for it and stay stopped.")
+        run.says.append(f"{card_others.names_of(found.in_the_way)} would be stopped for it and stay stopped.")
     if request.probation:
         run.says.append(f"It would be on probation for {request.probation:,} s.")
 
@@ -163,7 +163,7 @@ class _Found(t.NamedTuple):
 def _tell_others(request: Request, state: State, run: Run) -> None:
     """Who else runs on these cards, for whoever plans."""
     if request.others:
-        handover.look(request, state, run, manager_of(request.manager).current())
+        card_others.look(request, state, run, manager_of(request.manager).current())
 
 
 def _precheck(request: Request, state: State, run: Run) -> _Found:
@@ -180,13 +180,13 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         run.before = run.ledger = ledger
         run.warnings += reading.notes if reading is not None else []
         _check_fingerprint(request, state, run, ledger)
-        in_the_way = handover.look(request, state, run, process)
+        in_the_way = card_others.look(request, state, run, process)
         changes = files.compare(request.files)
         run.diff = files.diffs(changes)
         files.check_writable(changes)
         if process is None:
             phase.says = "nothing runs"
-            if not handover.answers(request.endpoint, in_the_way):
+            if not card_others.answers(request.endpoint, in_the_way):
                 _check_port(request, manager)
             different = ["nothing runs"]
         else:
@@ -198,7 +198,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
             phase.says = f"process {process.pid} runs {referee.pair_text(referee.state_of(process.flags))}"
         if not different:
             return _Found(None, changes, True, [])
-        handover.check(request, run, in_the_way)
+        card_others.check(request, run, in_the_way)
         problem = manager.problem({change.dest for change in changes})
         if problem is not None:
             raise RadianceError(f"{problem}. Nothing was changed.", code="start_unusable")

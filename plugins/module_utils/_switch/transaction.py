@@ -16,6 +16,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boot_guard,
     boots,
+    card_others,
     drain,
     files,
     handover,
@@ -180,7 +181,7 @@ class Transaction(WayBack):
         with self.run.phase("keep") as phase:
             phase.says = f"{pair} runs as process {self.journal.data['boot']['pid']}"
             if self.others:
-                names = handover.names_of(self.others)
+                names = card_others.names_of(self.others)
                 self.run.says.append(f"{names} was stopped for it and stays stopped.")
                 phase.says += f"; {names} stays stopped"
             boot_guard.disarm(self.state)

@@ -87,22 +87,41 @@ def test_a_part_is_reserved_where_it_is_on_each_card_that_both_have() -> None:
 
 def test_taken_cards_are_refused_unless_they_are_handed_over() -> None:
     told = [
-        {"service": "night", "stance": "in_the_way", "says": "night runs on card 1, and day does not run."},
-        {"service": "idle", "stance": "beside", "says": "idle runs on card 0 too."},
+        {
+            "service": "night",
+            "stance": "in_the_way",
+            "both_run": False,
+            "says": "night runs on card 1, and day does not run.",
+        },
+        {"service": "idle", "stance": "beside", "both_run": False, "says": "idle runs on card 0 too."},
     ]
-    assert handover_objection(DAY, told, True) == ""
-    assert handover_objection(DAY, told[1:], False) == ""
-    assert handover_objection(DAY, told, False) == (
+    plan = {"from": {"weights_mib": 24000, "kv_mib": 5120}, "to": {"weights_mib": 24000, "kv_mib": 5120}}
+    assert handover_objection(DAY, told, plan, True) == ""
+    assert handover_objection(DAY, told[1:], plan, False) == ""
+    assert handover_objection(DAY, told, plan, False) == (
         "cards_taken: night runs on card 1, and day does not run. Nothing was changed. Stop night; or keep free what "
         "it takes (reserved_for_others_mib, for each of these cards); or have its cards handed over: -e service=day "
         "-e handover=true drains and stops night, and starts it again if this does not hold."
     )
-    assert handover_notes(DAY, told, True, UNDO) == [
+    assert handover_notes(DAY, told, plan, True, UNDO) == [
         "night runs on card 1, and day does not run. It is drained and stopped for day, and stays stopped where that "
         "holds. To hand the cards back: ansible-playbook playbooks/resize.yml -l box -e service=night -e handover=true",
         "idle runs on card 0 too.",
     ]
-    assert handover_notes(DAY, told, False, UNDO) == [item["says"] for item in told]
+    assert handover_notes(DAY, told, plan, False, UNDO) == [item["says"] for item in told]
+
+
+def test_beside_one_that_runs_as_well_a_pair_that_is_no_larger_has_room() -> None:
+    told = [{"service": "night", "stance": "in_the_way", "both_run": True, "says": "night runs on card 1 too."}]
+    now, more = {"weights_mib": 24000, "kv_mib": 5120}, {"weights_mib": 24001, "kv_mib": 5120}
+    same = {"from": now, "to": {"weights_mib": 23120, "kv_mib": 6000}}
+    assert handover_objection(DAY, told, same, False) == ""
+    assert handover_notes(DAY, told, same, True, UNDO) == ["night runs on card 1 too."]
+    assert handover_objection(DAY, told, {"from": now, "to": more}, False).startswith(
+        "cards_taken: night runs on card 1"
+    )
+    unknown = {"from": now, "to": {"weights_mib": None, "kv_mib": None}}
+    assert handover_objection(DAY, told, unknown, False).startswith("cards_taken: ")
 
 
 def test_a_service_that_does_not_run_is_told_how_it_gets_its_cards() -> None:

@@ -169,8 +169,14 @@ def test_services_that_share_cards_on_purpose_are_left_alone(two: Two) -> None:
     assert result["outcome"] == "switched"
     assert [other["stance"] for other in result["others"]] == ["beside"]
     assert two.runs() == ["day", "night"]
-    # The other way round what began since is in no ledger.
+    assert result["warnings"][0].startswith("day (process ")
+    # The other way round what began since is in no ledger: what runs has room beside it, a larger pair may not.
     assert two.run("day", NEW)["code"] == "cards_taken"
+    smaller = two.run("day", {**OLD, "max_num_seqs": 2})
+    assert (smaller["outcome"], [other["stance"] for other in smaller["others"]]) == ("switched", ["beside"])
+    assert "a larger pair may not fit beside it" in smaller["warnings"][0]
+    two.night.kill_all()
+    two.night.start_old()
     assert two.run("day", NEW, reserved=True)["outcome"] == "switched"
     assert two.runs() == ["day", "night"]
 
