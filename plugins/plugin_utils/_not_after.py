@@ -115,7 +115,7 @@ def too_late(
     left, at = _left(until, now)
     if needed["seconds"] <= left:
         return ""
-    return f"not begun at {at}: {left:,.0f} s are left until {until['at']}, and it may take {needed['says']}"
+    return f"not begun at {at}: {_left_words(left)} {until['at']}, and it may take {needed['says']}"
 
 
 def fits_words(
@@ -126,7 +126,11 @@ def fits_words(
         return []
     left, at = _left(until, now)
     word = "fits" if needed["seconds"] <= left else "would NOT be begun"
-    return [f"{word}: {left:,.0f} s from {at} until {until['at']}; it may take {needed['says']}"]
+    return [f"{word} at {at}: {_left_words(left)} {until['at']}, and it may take {needed['says']}"]
+
+
+def _left_words(left: float) -> str:
+    return f"{left:,.0f} s are left until" if left >= 0 else f"{-left:,.0f} s have passed since"
 
 
 def _left(until: t.Mapping[str, t.Any], now: float | None) -> tuple[float, str]:

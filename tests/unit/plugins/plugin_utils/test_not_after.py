@@ -124,17 +124,20 @@ def test_the_bound_holds_to_the_second() -> None:
     just = epoch("2026-11-30T05:55:00+01:00")
     assert _not_after.too_late(needed, until, just) == ""
     assert _not_after.fits_words(needed, until, just) == [
-        "fits: 300 s from 05:55:00 until 2026-11-30 06:00:00 +0100; it may take 300 s = …"
+        "fits at 05:55:00: 300 s are left until 2026-11-30 06:00:00 +0100, and it may take 300 s = …"
     ]
     assert _not_after.too_late(needed, until, just + 1) == (
         "not begun at 05:55:01: 299 s are left until 2026-11-30 06:00:00 +0100, and it may take 300 s = …"
     )
-    assert _not_after.fits_words(needed, until, just + 1)[0].startswith("would NOT be begun: 299 s from 05:55:01")
+    assert _not_after.fits_words(needed, until, just + 1)[0].startswith("would NOT be begun at 05:55:01: 299 s")
+    assert "at 06:00:04: 4 s have passed since 2026-11-30 06:00:00 +0100," in _not_after.too_late(
+        needed, until, just + 304
+    )
     assert _not_after.too_late(None, until, just + 1) == ""
 
 
 def test_a_plan_tells_whether_it_fits(example: t.Any) -> None:
     about = {"host": "a", "service": "flashnext", "undo": "U", "outage_seconds": 41.2, "probes": "none"}
-    lines = _plan_report.plan_report(example.plan, {**about, "fits": ["fits: 300 s from 05:55:00"]})
-    assert "  not after fits: 300 s from 05:55:00" in lines
+    lines = _plan_report.plan_report(example.plan, {**about, "fits": ["fits at 05:55:00"]})
+    assert "  not after fits at 05:55:00" in lines
     assert not any("not after" in line for line in _plan_report.plan_report(example.plan, about))
