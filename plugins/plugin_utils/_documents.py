@@ -12,7 +12,13 @@ import posixpath
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _fleet_log, _history, _runbook
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _blocks,
+    _fleet_log,
+    _history,
+    _managed_text,
+    _runbook,
+)
 
 _SERVICES = "services"
 _HEADING = "## Radiance endpoints"
@@ -36,9 +42,7 @@ def fleet_document(text: str, kind: str, about: t.Mapping[str, t.Any]) -> dict[s
 
 
 def _name(about: t.Mapping[str, t.Any]) -> str:
-    """What a service is called where several hosts may have one of its name."""
-    service = about["service"]
-    return f"{service['name']} on {about['host']}" if service.get("per_host") else str(service["name"])
+    return _managed_text.block_name(about["service"], str(about["host"]))
 
 
 def _link(path: str, page: str) -> str:
