@@ -245,6 +245,16 @@ part_docker() {
     ANSIBLE_COLLECTIONS_PATH=$PWD/collections extensions/hosts/docker.sh
 }
 
+# Some fifty faults, three runs of a resize each, on hosts of their own. Writes docs/faults.md.
+part_faults() {
+    extensions/hosts/hosts.sh check || return "$SKIPPED"
+    KVFLEET_HOSTS_STATE=$(mktemp -d) || return 1
+    export KVFLEET_HOSTS_STATE
+    trap 'extensions/hosts/hosts.sh down' EXIT
+    trap 'exit 143' TERM
+    extensions/hosts/faults.sh
+}
+
 part_rehearsal() {
     python -m pytest -q -n 2 --dist loadscope tests/rehearsal
 }

@@ -1,0 +1,110 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults of a service and of the hands that keep it: its unit, its image, its files, two of them at once.
+
+Each function begins a run, injects its fault, and returns when that run has ended. Of a generator, what follows its
+``yield`` is mended by a person once it was seen what serves.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from hosts import Host, state_folder
+from trial import Trial
+
+
+def unit_cannot_start(trial: Trial) -> t.Iterator[None]:
+    """From the stop on the unit has a command that ends at once, whichever pair the files say."""
+    host = trial.host
+    watch = trial.at("stop")
+    play = trial.play()
+    watch.wait()
+    host.write(f"{host.drop_ins}/broken.conf", "[Service]\nExecStart=\nExecStart=/bin/false\n")
+    host.systemctl("daemon-reload")
+    play.wait()
+    yield
+    remove_drop_in(host, "broken.conf")
+
+
+def remove_drop_in(host: Host, name: str) -> None:
+    """Take a drop-in of the unit away again, and its folder."""
+    host.owner("sh", "-c", 'rm -f "$1/$2"; rmdir "$1" 2>/dev/null || true', "sh", host.drop_ins, name)
+    host.systemctl("daemon-reload")
+
+
+def image_gone(trial: Trial, phase: str | None) -> t.Iterator[None]:
+    """The image that is asked for is removed from the host: before the run, or after the precheck has seen it."""
+    host, image, kept = trial.host, "localhost/radiance:1.2.4", "localhost/kept:1.2.4"
+    host.owner("podman", "tag", image, kept)
+    remove = ("podman", "rmi", "--force", image)
+    if phase is None:
+        host.owner(*remove)
+        trial.play("-e", f"image={image}").wait()
+    else:
+        watch = trial.at(phase)
+        play = trial.play("-e", f"image={image}")
+        watch.wait()
+        host.owner(*remove)
+        play.wait()
+    yield
+    host.owner("podman", "tag", kept, image)
+    host.owner("podman", "rmi", kept)
+
+
+def two_operators(trial: Trial) -> None:
+    """A second run for another pair begins while the first one loads, and is refused."""
+    trial.arm("", "slow_boot:3")
+    watch = trial.at("ready")
+    first = trial.play()
+    watch.wait()
+    second = trial.play("-e", "weights_mib=24500").wait()
+    first.wait()
+    trial.disarm()
+    assert first.code == 0, first.text[-2000:]
+    assert second.code != 0, second.text[-2000:]
+
+
+def refused_with_restart(trial: Trial) -> t.Iterator[None]:
+    """The engine refuses the new pair, in a unit that systemd starts again and again."""
+    host = trial.host
+    host.write(
+        f"{host.drop_ins}/again.conf", "[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=always\nRestartSec=1\n"
+    )
+    host.systemctl("daemon-reload")
+    trial.arm("short_by")
+    trial.play().wait()
+    trial.disarm()
+    yield
+    remove_drop_in(host, "again.conf")
+
+
+def fleet_edited(trial: Trial) -> None:
+    """Somebody edits the pair in the fleet directory; a run without a request stops."""
+    path = state_folder() / "fleet/scripts" / f"flashnext.{trial.host.name}.env"
+    path.write_text(
+        path.read_text().replace(f"VRAM_WEIGHTS_MIB={trial.before[0]}", f"VRAM_WEIGHTS_MIB={trial.asked[0]}")
+    )
+    play = trial.play(plain=True).wait()
+    assert play.code != 0, play.text[-2000:]
+
+
+def target_edited(trial: Trial) -> None:
+    """Somebody edits the pair on the host; a run without a request stops."""
+    host = trial.host
+    host.root("sed", "-i", f"s/^VRAM_WEIGHTS_MIB=.*/VRAM_WEIGHTS_MIB={trial.asked[0]}/", host.env)
+    play = trial.play(plain=True).wait()
+    assert play.code != 0, play.text[-2000:]
+
+
+def process_by_hand(trial: Trial) -> None:
+    """Somebody edits the env on the host, restarts the unit, and puts the env back: what runs is in no file."""
+    host = trial.host
+    text = host.root("cat", host.env)
+    target_env = ["sed", "-i", f"s/^VRAM_WEIGHTS_MIB=.*/VRAM_WEIGHTS_MIB={trial.asked[0]}/", host.env]
+    host.root(*target_env)
+    host.systemctl("restart", "flashnext.service")
+    trial.settle()
+    host.root("sh", "-c", 'cat >"$1"', "sh", host.env, stdin=text)
+    play = trial.play(plain=True).wait()
+    assert play.code != 0, play.text[-2000:]

@@ -1,0 +1,50 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs on a test host: waits until a switch begins a phase, and may kill it there.
+
+``watch.py PROGRESS PHASE COUNT kill|look SECONDS``: follows the progress of the next run of the module until it begins
+PHASE for the COUNT-th time. With ``kill`` its process gets SIGKILL. Prints ``{"phase": the last one that it began}``,
+or ``null`` where that moment did not come within SECONDS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+
+PAUSE_SECONDS = 0.0005
+
+
+def lines(path: str) -> list[dict[str, object]]:
+    """The whole lines of the progress; none while there is no file."""
+    try:
+        with open(path, encoding="ascii") as handle:
+            return [json.loads(line) for line in handle.read().split("\n")[:-1]]
+    except OSError:
+        return []
+
+
+def main(path: str, phase: str, count: int, how: str, seconds: float) -> None:
+    """Wait, kill where that was asked, and say where it was."""
+    os.nice(-15)
+    # An empty file is no run yet: the first line follows.
+    earlier = {line["run"] for line in lines(path)}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        seen = [line for line in lines(path) if line["run"] not in earlier]
+        begun = [line["phase"] for line in seen if not line["says"] and line["phase"] != "end"]
+        if begun.count(phase) >= count:
+            if how == "kill":
+                os.kill(int(str(seen[0]["pid"])), signal.SIGKILL)
+                begun = [line["phase"] for line in lines(path) if not line["says"]]
+            print(json.dumps({"phase": begun[-1]}))
+            return
+        time.sleep(PAUSE_SECONDS)
+    print("null")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], float(sys.argv[5]))
