@@ -3,8 +3,8 @@
 """Injects the faults on hosts that are up and have the scenario's service, and writes docs/faults.md.
 
 ``run.py [--list] [--resume] [--host HOST] [FAULT…]``: all faults, or those whose name contains one of the words.
-``--resume`` leaves out what has a good result in ``.cache/faults.json``. Both hosts are worked off at the same time, then
-what needs them together. The page is made of all results that there are, and says of which fault there is none.
+``--resume`` leaves out what has a good result in ``.cache/faults.json``. Both hosts are worked off at the same time,
+then what needs them together. The page is made of all results that there are, and says of which fault there is none.
 """
 
 from __future__ import annotations
