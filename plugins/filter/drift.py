@@ -12,7 +12,7 @@ author:
   - kvfleet.radiance maintainers
 description:
   - Compares by values, never by bytes, and says in which direction each difference lies.
-positional: _input, target, flags, record, service, source
+positional: _input, target, flags, record, service, source, script
 options:
   _input:
     description:
@@ -39,6 +39,10 @@ options:
   source:
     description:
       - V(source) of the ledger, which knows the image of the running container.
+    type: dict
+  script:
+    description:
+      - What an adopted service starts by, the texts V(env) and V(serve) with V(env_path) and V(serve_path), else none.
     type: dict
 """
 

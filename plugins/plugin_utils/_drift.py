@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _words
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, process
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _hand_written, _words
 
 Values = t.Optional[t.Mapping[str, str]]
 
@@ -31,11 +32,13 @@ def drift(
     record: t.Sequence[t.Mapping[str, t.Any]],
     service: t.Mapping[str, t.Any] | None = None,
     source: t.Mapping[str, t.Any] | None = None,
+    script: t.Mapping[str, str] | None = None,
 ) -> dict[str, t.Any]:
     """Compare the env of the fleet directory, the env on the target and the flags of the running process.
 
     Each of the first three is None where it does not exist or cannot be read. With ``service`` the notes tell what the
     inventory declares otherwise than the env has it; ``source`` is the ledger's, which knows the image of a container.
+    ``script`` is what an adopted service starts by: ``{env, serve, env_path, serve_path}`` of its host.
     Returns ``{findings, explained, says, running, notes, lost}``:
     ``findings`` [{name, fleet, target, running, direction, says}] with direction fleet_differs, target_differs,
     not_restarted or all_differ; ``explained`` whether a switch on record accounts for all of them (the controller
@@ -74,7 +77,11 @@ def drift(
     lost = []
     if service is not None and flags is not None:
         env = fleet or target or {}
-        lost = _lost(service, flags, running, env) + _lost_image(service, source or {}, env)
+        lost = (
+            _lost_by_script(script, flags)
+            if script
+            else _lost(service, flags, running, env) + _lost_image(service, source or {}, env)
+        )
     return {
         "findings": findings,
         "explained": bool(says),
@@ -144,6 +151,28 @@ def _lost(
                 f"Write {value} in {where} in the inventory."
             )
     return out
+
+
+def _lost_by_script(script: t.Mapping[str, str], flags: t.Mapping[str, str]) -> list[str]:
+    """What a start by the script of an adopted service would change, but for the values of its env: the rest of its
+    command line is its owner's, who may have edited it since it was started.
+    """
+    try:
+        found = _hand_written.read_files(_hand_written.Files(**script), script["serve_path"])
+    except RadianceError as error:
+        return [error.text]
+    gives = {flag: value for flag, (value, _field) in found.flags.items() if not process.is_secret(flag)}
+    return [
+        f"{script['serve_path']} gives {_flag_words(flag, gives)}, and the running process has "
+        f"{_flag_words(flag, flags)}: a restart would change it, and that is no resize. Restart the service by its "
+        "script first, or write into it what runs."
+        for flag in {**gives, **flags}
+        if _files.key_of(flag) not in found.fed and gives.get(flag) != flags.get(flag)
+    ]
+
+
+def _flag_words(flag: str, flags: t.Mapping[str, str]) -> str:
+    return f"--{flag} {flags[flag]}".rstrip() if flag in flags else f"no --{flag}"
 
 
 def _direction(fleet: str | None, target: str | None, running: str | None) -> str:

@@ -18,7 +18,9 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _env_text,
     _files,
     _gates,
+    _history,
     _managed_text,
+    _schemas,
     _taken_over,
 )
 
@@ -293,3 +295,30 @@ def test_the_gates_in_somebodys_file_run_in_bats(tmp_path: pathlib.Path) -> None
     path.write_text(adopt(texts())["fleet"]["bats"])
     done = subprocess.run(["bats", str(path)], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout.splitlines()) == (0, ["1..2", "ok 1 mine", "ok 2 qwen: ours"])
+
+
+def test_what_its_owner_changed_in_the_script_since_it_started_is_told() -> None:
+    serve = '. "$(dirname "$0")/qwen.env"\nexec radiance --tp 4 --model "$MODEL" --vram-weights-mib "$SLAB_MIB" --new\n'
+    env = adopt(texts())["target"]["env"]
+    script = {"env": env, "serve": serve, "env_path": "/srv/q/qwen.env", "serve_path": "/srv/q/serve.sh"}
+    values = _managed_text.env_file(env, SERVICE, HOST)["values"]
+    flags = {"tp": "2", "model": "/models/q.rad", "vram-weights-mib": "24000", "vram-kv-mib": "5120", "old": ""}
+    said = _drift.drift(values, values, flags, [], SERVICE, None, script)["lost"]
+    assert [text.partition(": ")[0] for text in said] == [
+        "/srv/q/serve.sh gives --tp 4, and the running process has --tp 2",
+        "/srv/q/serve.sh gives --new, and the running process has no --new",
+        "/srv/q/serve.sh gives no --vram-kv-mib, and the running process has --vram-kv-mib 5120",
+        "/srv/q/serve.sh gives no --old, and the running process has --old",
+    ]
+    (refused,) = _drift.drift(values, values, flags, [], SERVICE, None, {**script, "serve": "nvtop\n"})["lost"]
+    assert refused.startswith("/srv/q/serve.sh, line 1: it has `nvtop`")
+
+
+def test_a_way_back_leads_to_what_was_adopted() -> None:
+    to = {"weights_mib": 24000, "kv_mib": 5120, "max_num_seqs": 3, "num_speculative_tokens": None}
+    fields = {"to": to, "image": "x:1", "fingerprint": "0a", "files": ["scripts/qwen.env"], "env_names": NAMES}
+    line = _history.record_entry(fields, "adopted", HOST, "qwen")
+    assert _schemas.problems(line, "record") == []
+    back = _history.way_back([line], line["id"])
+    assert (back["to"]["weights_mib"], back["image"], back["ran"]) == (24000, "x:1", True)
+    assert line["id"] in _history.way_back_or_objection([line], "nothing")["objection"]
