@@ -8,6 +8,7 @@ Each function begins a run, injects its fault, and returns when that run has end
 
 from __future__ import annotations
 
+import time
 import typing as t
 
 from hosts import Host, state_folder
@@ -17,9 +18,7 @@ from trial import Trial
 def unit_cannot_start(trial: Trial) -> t.Iterator[None]:
     """From the stop on the unit has a command that ends at once, whichever pair the files say."""
     host = trial.host
-    watch = trial.at("stop")
-    play = trial.play()
-    watch.wait()
+    play = trial.play_until("stop")
     host.write(f"{host.drop_ins}/broken.conf", "[Service]\nExecStart=\nExecStart=/bin/false\n")
     host.systemctl("daemon-reload")
     play.wait()
@@ -42,9 +41,7 @@ def image_gone(trial: Trial, phase: str | None) -> t.Iterator[None]:
         host.owner(*remove)
         trial.play("-e", f"image={image}").wait()
     else:
-        watch = trial.at(phase)
-        play = trial.play("-e", f"image={image}")
-        watch.wait()
+        play = trial.play_until(phase, "-e", f"image={image}")
         host.owner(*remove)
         play.wait()
     yield
@@ -53,16 +50,12 @@ def image_gone(trial: Trial, phase: str | None) -> t.Iterator[None]:
 
 
 def two_operators(trial: Trial) -> None:
-    """A second run for another pair begins while the first one loads, and is refused."""
-    trial.arm("", "slow_boot:3")
-    watch = trial.at("ready")
+    """A second run for another pair begins 2 s after the first: it finds the lock held, or its plan of another boot."""
     first = trial.play()
-    watch.wait()
+    time.sleep(2)
     second = trial.play("-e", "weights_mib=24500").wait()
     first.wait()
-    trial.disarm()
-    assert first.code == 0, first.text[-2000:]
-    assert second.code != 0, second.text[-2000:]
+    assert sorted([first.code == 0, second.code == 0]) == [False, True], first.text[-1000:] + second.text[-1000:]
 
 
 def refused_with_restart(trial: Trial) -> t.Iterator[None]:

@@ -15,12 +15,7 @@ from trial import Trial
 
 def module_killed(trial: Trial, phase: str, count: int = 1) -> None:
     """SIGKILL of the module as soon as it has begun the phase."""
-    watch = trial.at(phase, count, kill=True)
-    play = trial.play()
-    try:
-        watch.wait()
-    finally:
-        play.wait()
+    trial.play_until(phase, count=count, kill=True).wait()
 
 
 def module_killed_back(trial: Trial, phase: str) -> None:
@@ -34,12 +29,7 @@ def module_killed_back(trial: Trial, phase: str) -> None:
 
 def controller_killed(trial: Trial, phase: str) -> None:
     """SIGKILL of ansible-playbook and its workers. The module goes on without it."""
-    watch = trial.at(phase)
-    play = trial.play()
-    try:
-        watch.wait()
-    finally:
-        play.kill()
+    trial.play_until(phase).kill()
     await_module(trial)
 
 
@@ -52,9 +42,7 @@ def await_module(trial: Trial) -> None:
 
 def engine_killed_loading(trial: Trial) -> None:
     """SIGKILL of the engine while it loads."""
-    watch = trial.at("ready")
-    play = trial.play()
-    watch.wait()
+    play = trial.play_until("ready")
     kill_engine(trial)
     play.wait()
 

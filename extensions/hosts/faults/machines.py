@@ -14,15 +14,12 @@ import time
 import typing as t
 
 from hosts import A, B, Host, state_folder
-from kills import await_module
 from trial import Trial
 
 
 def sshd_stopped(trial: Trial) -> t.Iterator[None]:
     """No new connection and none of the present ones, for 20 s in the middle; the run goes on once it is back."""
-    watch = trial.at("stop")
-    play = trial.play()
-    watch.wait()
+    play = trial.play_until("stop")
     trial.host.root("sh", "-c", "systemctl stop ssh.service; pkill -KILL -x sshd || true")
     time.sleep(20)
     trial.host.root("systemctl", "start", "ssh.service")
@@ -32,9 +29,7 @@ def sshd_stopped(trial: Trial) -> t.Iterator[None]:
 
 def rebooted(trial: Trial, phase: str) -> None:
     """The machine goes down without a word and comes back, as another boot of it."""
-    watch = trial.at(phase)
-    play = trial.play()
-    watch.wait()
+    play = trial.play_until(phase)
     reboot(trial.host)
     play.wait()
 
@@ -65,19 +60,17 @@ def full_disk(trial: Trial, folder: str, phase: str | None) -> t.Iterator[None]:
     """A small tmpfs with the folder's content over the folder, and a file that takes all that is left."""
     host = trial.host
     host.root("sh", "-ec", MOUNT, "sh", folder)
+    trial.at_end(lambda: host.root("sh", "-ec", UNMOUNT, "sh", folder))
     filler = "/run/small/filler"
     if phase is None:
         host.root("sh", "-c", f"cat /dev/zero >{filler} 2>/dev/null; true")
         trial.play().wait()
     else:
-        watch = trial.at(phase)
-        play = trial.play()
-        watch.wait()
+        play = trial.play_until(phase)
         host.root("sh", "-c", f"cat /dev/zero >{filler} 2>/dev/null; true")
         play.wait()
     yield
     host.root("rm", "-f", filler)
-    trial.at_end(lambda: host.root("sh", "-ec", UNMOUNT, "sh", folder))
 
 
 # The folder is one of a small file system, whose root has room for a filler that nobody takes for a file of ours.
@@ -103,18 +96,17 @@ def read_only(trial: Trial, phase: str | None) -> t.Iterator[None]:
     """The target directory's scripts are on a read-only file system: before the run, or from a phase on."""
     host, folder = trial.host, f"{trial.host.home}/scripts"
     host.root("mount", "--bind", folder, folder)
+    trial.at_end(lambda: host.root("umount", folder))
     remount = ("mount", "-o", "remount,ro,bind", folder)
     if phase is None:
         host.root(*remount)
         trial.play().wait()
     else:
-        watch = trial.at(phase)
-        play = trial.play()
-        watch.wait()
+        play = trial.play_until(phase)
         host.root(*remount)
         play.wait()
     yield
-    host.root("umount", folder)
+    host.root("mount", "-o", "remount,rw,bind", folder)
 
 
 def fleet_full(trial: Trial) -> None:
@@ -143,9 +135,7 @@ def host_lost(trial: Trial, when: str) -> t.Iterator[None]:
         host.root(*stop)
         trial.play().wait()
     elif when == "while":
-        watch = trial.at("ready")
-        play = trial.play()
-        watch.wait()
+        play = trial.play_until("ready")
         subprocess.run(
             ["podman", "--log-level", "error", "stop", "--time", "0", host.box], check=True, stdout=subprocess.DEVNULL
         )
@@ -154,12 +144,9 @@ def host_lost(trial: Trial, when: str) -> t.Iterator[None]:
         play.process.send_signal(signal.SIGINT)
         play.wait()
     else:
-        watch = trial.at("keep")
-        play = trial.play()
-        watch.wait()
-        await_module(trial)
-        play_text = play.text
-        while play.process.poll() is None and f"{B} " not in play.text[len(play_text) :]:
+        play = trial.play_until("keep")
+        seen = len(play.text)
+        while play.process.poll() is None and f"[{B} " not in play.text[seen:]:
             time.sleep(0.2)
         host.root(*stop)
         play.wait()

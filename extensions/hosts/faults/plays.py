@@ -29,6 +29,7 @@ class Play:
         environment = {
             **os.environ,
             "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_TIMEOUT": "60",  # of a machine with other work
             "MOLECULE_PROJECT_DIRECTORY": str(CHECKOUT),
             "PATH": f"{playbook.parent}:{os.environ['PATH']}",
         }

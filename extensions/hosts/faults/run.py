@@ -73,6 +73,10 @@ def inject(fault: Fault, host: Host, number: int) -> dict[str, t.Any]:
         if clean.code or clean.changed():
             bad.append(f"the run after it ended with {clean.code} and {clean.changed()} changes")
         bad += trial.check()
+    except Missed:
+        trial.undo()
+        trial.play(plain=True).wait()  # whatever came of it is over before the next attempt
+        raise
     finally:
         trial.close()
     return {

@@ -39,15 +39,21 @@ class Watch:
             argv, stdin=(_HERE / "watch.py").open("rb"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
-    def wait(self) -> None:
-        """Until the moment came. Raises Missed where it did not, or where the next phase had begun already."""
-        out, err = self.process.communicate(timeout=PHASE_SECONDS + 60)
+    def wait(self, play: Play) -> None:
+        """Until the moment came in this run. Raises Missed where it did not, or where the next phase had begun."""
+        while self.process.poll() is None:
+            if play.process.poll() is not None:
+                time.sleep(2)  # the moment may have been the last one of the run
+                self.end()
+            time.sleep(0.02)
+        out, err = self.process.communicate()
         found = json.loads(out or "null")
         if found is None or found["phase"] != self.phase:
-            raise Missed(f"{self.phase}: {found} {err.strip()[-200:]}")
+            play.wait()
+            raise Missed(f"{self.phase}: {found} {err.strip()[-200:]} {play.text[-300:]}")
 
     def end(self) -> None:
-        """Nobody waits for it any more."""
+        """Nobody waits for it any more. (Killed, podman would leave it behind on the host; its time ends it.)"""
         self.process.kill()
         self.process.wait()
 
@@ -96,12 +102,17 @@ class Trial:
         words = [*([] if plain else self.request), *more]
         return Play(self.folder / f"run{self._plays}.log", self.limit, words, wrap)
 
-    def at(self, phase: str, count: int = 1, kill: bool = False) -> Watch:
-        """Watch for the phase from now on."""
-        found = Watch(self.host, phase, count, "kill" if kill else "look")
-        self._watches.append(found)
+    def play_until(self, phase: str, *more: str, count: int = 1, kill: bool = False) -> Play:
+        """Begin a run, and return as soon as its switch has begun the phase for the ``count``-th time.
+
+        ``kill``: the module was killed there. Raises Missed where that moment did not come.
+        """
+        watch = Watch(self.host, phase, count, "kill" if kill else "look")
+        self._watches.append(watch)
         time.sleep(1.0)  # until it has read what there was before
-        return found
+        play = self.play(*more)
+        watch.wait(play)
+        return play
 
     def arm(self, *faults: str) -> None:
         """Have the engine's boots after the present one meet these, in this order."""

@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 
-PAUSE_SECONDS = 0.0005
+PAUSE_SECONDS = 0.001
 
 
 def lines(path: str) -> list[dict[str, object]]:
@@ -27,13 +27,28 @@ def lines(path: str) -> list[dict[str, object]]:
         return []
 
 
+def size(path: str) -> tuple[int, int] | None:
+    """What is another with each line."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
 def main(path: str, phase: str, count: int, how: str, seconds: float) -> None:
     """Wait, kill where that was asked, and say where it was."""
     os.nice(-15)
     # An empty file is no run yet: the first line follows.
     earlier = {line["run"] for line in lines(path)}
     end = time.monotonic() + seconds
+    before = None
     while time.monotonic() < end:
+        time.sleep(PAUSE_SECONDS)
+        now = size(path)
+        if now == before:
+            continue
+        before = now
         seen = [line for line in lines(path) if line["run"] not in earlier]
         begun = [line["phase"] for line in seen if not line["says"] and line["phase"] != "end"]
         if begun.count(phase) >= count:
@@ -42,7 +57,6 @@ def main(path: str, phase: str, count: int, how: str, seconds: float) -> None:
                 begun = [line["phase"] for line in lines(path) if not line["says"]]
             print(json.dumps({"phase": begun[-1]}))
             return
-        time.sleep(PAUSE_SECONDS)
     print("null")
 
 
