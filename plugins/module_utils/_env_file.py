@@ -87,6 +87,28 @@ def read_env(text: str | bytes) -> EnvFile:
     return EnvFile(values, errors, lines)
 
 
+def without_loose_numbers(env: EnvFile, names: t.Collection[str]) -> EnvFile:
+    """The file without those values of ``names`` that are no plain decimal digits, each an error of its line.
+
+    The engine reads a number as far as it looks like one, and says nothing.
+    """
+    values, errors = dict(env.values), list(env.errors)
+    for name in names:
+        value = values.get(name)
+        if value is None or re.fullmatch("0|[1-9][0-9]*", value):
+            continue
+        digits = re.match("[+-]?[0-9]+", value)
+        errors.append(
+            EnvError(
+                env.lines[name],
+                f"{name} is {value!r}, which the engine reads as {int(digits[0]) if digits else 0}. Write it in plain "
+                "decimal digits, like 6144.",
+            )
+        )
+        del values[name]
+    return EnvFile(values, errors, env.lines)
+
+
 def _line_problem(line: str) -> str:
     """What is wrong with a line as such, be it a comment; an empty text if nothing is."""
     length = len(line.encode("utf-8", "surrogatepass"))
@@ -199,8 +221,9 @@ def render_env(header: t.Sequence[str], values: t.Mapping[str, str]) -> str:
     out: list[str] = []
     for line in header:
         for part in re.split("[\r\n]", line):
-            # A backslash at its end would take the next line into the comment, for systemd.
-            out.append(f"# {part}".rstrip("\\ \t"))
+            # bash loses lines behind a NUL, and systemd takes the next one for comment where this ends in a backslash.
+            shown = re.sub("[\0-\x1f\x7f]", " ", part)
+            out.append(f"# {shown}".rstrip("\\ "))
     if out:
         out.append("")
     for name, value in values.items():

@@ -45,14 +45,21 @@ def env_file(text: str, service: t.Mapping[str, t.Any] | None = None, host: str 
     those of the block. Raises RadianceError ``marker_damaged``.
     """
     env = _env_file.read_env(text)
+    keys = _files.env_keys(service) if service else {}
+    numbers = [keys.get(key, key) for key in _words.ENV_OF.values() if key != "KV_CACHE_DTYPE"]
+    # A block may leave a part of the shape to the engine, by an empty value.
+    block = block_of(text, block_name(service, host)) if service else None
+    env = _env_file.without_loose_numbers(
+        env, [name for name in numbers if block is None or env.values.get(name) != ""]
+    )
     errors = [{"line": error.line, "text": error.text} for error in env.errors]
-    values, block = env.values, block_of(text, block_name(service, host)) if service else None
+    values = env.values
     if block is not None:
         within = {name for line in _blocks.body_of(text, block) for name in _ASSIGNED.findall(line)[:1]}
         values = {name: value for name, value in values.items() if name in within}
     if service:
-        keys = _files.our_keys(service)
-        values = {keys.get(name, name): value for name, value in values.items()}
+        ours = _files.our_keys(service)
+        values = {ours.get(name, name): value for name, value in values.items()}
     return {"values": values, "errors": errors, "managed": _files.MARKER in text, "adopted": block is not None}
 
 

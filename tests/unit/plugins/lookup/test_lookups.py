@@ -32,6 +32,15 @@ def test_an_env_is_read_strictly(folder: pathlib.Path) -> None:
     assert (none["exists"], none["values"], none["errors"]) == (False, {}, [])
 
 
+@pytest.mark.parametrize("value", ["06144", "6,144", "8k", "0x1800", "6_144", ""])
+def test_a_pair_and_a_shape_are_plain_digits_and_nothing_else(tmp_path: pathlib.Path, value: str) -> None:
+    (tmp_path / "x.env").write_text(f"# kvfleet.radiance: managed; x\nVRAM_KV_MIB={value}\nMODEL=6,144\n")
+    (found,) = look(env_file, tmp_path / "x.env")
+    assert found["values"] == {"MODEL": "6,144"}
+    assert [error["line"] for error in found["errors"]] == [2]
+    assert f"VRAM_KV_MIB is {value!r}, which the engine reads as " in found["errors"][0]["text"]
+
+
 def test_a_file_without_our_marker_is_foreign(folder: pathlib.Path) -> None:
     ours, theirs, none = look(managed_file, folder / "ours.env", folder / "theirs.env", folder / "none.env")
     assert [item["foreign"] for item in (ours, theirs, none)] == [False, True, False]

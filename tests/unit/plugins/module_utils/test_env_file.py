@@ -123,6 +123,20 @@ def test_a_second_value_is_told_with_the_line_of_the_first() -> None:
     assert env.values == {"A": "1"}
 
 
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [("06144", 6144), ("6,144", 6), ("8k", 8), ("0x1800", 0), ("6_144", 6), ("auto", 0), ("", 0), ("6144MiB", 6144)],
+)
+def test_a_number_that_the_engine_would_read_as_another_is_told_with_it(value: str, read: int) -> None:
+    env = _env_file.without_loose_numbers(
+        _env_file.read_env(f"# a\nKV={value}\nSLAB=24000\nNAME=6,144\n"), ["KV", "SLAB", "NONE"]
+    )
+    assert [(error.line, error.text.split(". ")[0]) for error in env.errors] == [
+        (2, f"KV is {value!r}, which the engine reads as {read}")
+    ]
+    assert env.values == {"SLAB": "24000", "NAME": "6,144"}
+
+
 def test_a_wrong_line_gives_no_value_and_its_text_is_not_repeated() -> None:
     env = _env_file.read_env("API_KEY='sk-secret-value'\nPORT=8000\n")
     assert env.values == {"PORT": "8000"}
@@ -147,8 +161,8 @@ def test_a_renderer_refuses_what_it_could_not_read_back(values: dict[str, str], 
 
 
 def test_the_rendered_bytes() -> None:
-    text = _env_file.render_env(["one", "", "two \\", "three\rA=1"], {"PORT": "8000"})
-    assert text == "# one\n#\n# two\n# three\n# A=1\n\nPORT=8000\n"
+    text = _env_file.render_env(["one", "", "two \\", "three\rA=1", "a\0b"], {"PORT": "8000"})
+    assert text == "# one\n#\n# two\n# three\n# A=1\n# a b\n\nPORT=8000\n"
 
 
 @given(st.dictionaries(NAMES, PLAIN, max_size=6), st.lists(st.text(alphabet="ab $'\"\\=\r", max_size=20), max_size=3))
