@@ -15,7 +15,7 @@ HANDMADE = pathlib.Path(__file__).resolve().parents[4] / "extensions" / "hosts" 
 ENV = (HANDMADE / "scripts" / "qwen.env").read_text()
 SERVE = (HANDMADE / "scripts" / "serve-qwen.sh").read_text()
 BATS = (HANDMADE / "tests" / "qwen.bats").read_text()
-DECLARED = yaml.safe_load((HANDMADE / "declared.yml").read_text())["all"]["hosts"]["dankserver-a"]["endpoint_services"][
+DECLARED = yaml.safe_load(HANDMADE.with_suffix(".yml").read_text())["all"]["hosts"]["dankserver-a"]["endpoint_services"][
     0
 ]
 # What the kernel shows of the client that the unit started, its key masked as the module does it.
