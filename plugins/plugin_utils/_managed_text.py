@@ -47,11 +47,10 @@ def env_file(text: str, service: t.Mapping[str, t.Any] | None = None, host: str 
     env = _env_file.read_env(text)
     keys = _files.env_keys(service) if service else {}
     numbers = [keys.get(key, key) for key in _words.ENV_OF.values() if key != "KV_CACHE_DTYPE"]
-    # A block may leave a part of the shape to the engine, by an empty value.
+    # Somebody's own file, adopted or to be adopted, may leave a part of the shape to the engine, by an empty value.
     block = block_of(text, block_name(service, host)) if service else None
-    env = _env_file.without_loose_numbers(
-        env, [name for name in numbers if block is None or env.values.get(name) != ""]
-    )
+    whole = service is None or (block is None and _files.MARKER in text)
+    env = _env_file.without_loose_numbers(env, [name for name in numbers if whole or env.values.get(name) != ""])
     errors = [{"line": error.line, "text": error.text} for error in env.errors]
     values = env.values
     if block is not None:

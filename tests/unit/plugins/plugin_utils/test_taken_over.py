@@ -272,6 +272,10 @@ def test_a_part_of_the_shape_that_the_env_leaves_to_the_engine_stays_so() -> Non
     ran = {"weights_mib": 24000, "num_speculative_tokens": 2}
     in_force = {"VRAM_WEIGHTS_MIB": "24000", "NUM_SPECULATIVE_TOKENS": ""}
     assert _files.env_values(SERVICE, ran, in_force, None, None, ran)["NUM_SPECULATIVE_TOKENS"] == ""
+    theirs = ENV + "NUM_SPECULATIVE_TOKENS=\n"
+    for text in (theirs, adopt(texts(env=theirs), [*OWNED, "NUM_SPECULATIVE_TOKENS"])["fleet"]["env"]):
+        found = _managed_text.env_file(text, SERVICE, HOST)
+        assert (found["errors"], found["values"]["NUM_SPECULATIVE_TOKENS"]) == ([], "")
     asked = {**ran, "num_speculative_tokens": 3}
     assert _files.env_values(SERVICE, asked, in_force, None, None, ran)["NUM_SPECULATIVE_TOKENS"] == "3"
 
