@@ -150,7 +150,7 @@ def identity_notes(service: t.Mapping[str, t.Any], in_force: t.Mapping[str, str]
     """Sentences on what the inventory declares otherwise than the env in force has it."""
     wanted = env_values(service, {})
     return [
-        f"{key} is {in_force[key]} in the env and {value} in the inventory. "
+        f"{file_key(service, key)} is {in_force[key]} in the env and {value} in the inventory. "
         + (
             f"The env is in force; -e image={value} asks for the other one."
             if key == "IMAGE"
