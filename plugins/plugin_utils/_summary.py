@@ -32,9 +32,9 @@ def failure(result: t.Mapping[str, t.Any], task: str = "", lost: str = "") -> di
     lines = str(result.get("msg") or "no reason was given").splitlines()
     says = "\n".join(_env_text.one_line(line) for line in lines if line.strip())
     # A filter's refusal comes wrapped in what Ansible was doing with it.
-    says = re.split(r"The (?:filter|test|lookup) plugin '[^']*' failed: ", says)[-1]
+    says = re.split(r"The (?:filter|test|lookup) plugin '[^']*' failed: ", says)[-1].removeprefix("Task failed: ")
     if lost or result.get("unreachable"):
-        why = _env_text.one_line(lost or says).removeprefix("Task failed: ")
+        why = _env_text.one_line(lost).removeprefix("Task failed: ") or says
         return {"word": "not_reached", "says": f"the host does not answer: {why}"}
     word = _word(result, task)
     code = result.get("code")

@@ -79,7 +79,10 @@ def test_probes_that_nobody_answered_leave_a_doubt(example: t.Any) -> None:
 
 def test_a_failure_keeps_its_code() -> None:
     assert _summary.failure({"msg": "short", "code": "pair_within_ceiling"})["code"] == "pair_within_ceiling"
-    assert "code" not in _summary.failure({"msg": "short", "code": "x"}, lost="no route")
+    lost = _summary.failure({"msg": "short", "code": "x"}, lost="Task failed: no\nroute")
+    assert lost == {"word": "not_reached", "says": "the host does not answer: no route"}
+    unreachable = _summary.failure({"msg": "Task failed: no route", "unreachable": True})
+    assert unreachable["says"] == "the host does not answer: no route"
 
 
 def test_a_host_that_does_not_answer_is_not_reached_unless_its_switch_has_ended() -> None:
