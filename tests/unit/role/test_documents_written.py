@@ -14,14 +14,14 @@ import typing as t
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-HOSTS = ("alpha", "bravo", "charlie")
+HOSTS = ("alpha", "bravo")
 TO = {"weights_mib": 24000, "kv_mib": 5120}
 HAND = "# Ours\r\n\r\n{{ not_a_variable }} and {% raw %}, by hand\r\n\r\n- a list"
 
 
 @pytest.fixture
 def fleet(tmp_path: pathlib.Path) -> pathlib.Path:
-    """Three hosts of one fleet directory, where AGENTS.md is a link to a file with CRLF and no line end at its end."""
+    """Two hosts of one fleet directory, where AGENTS.md is a link to a file with CRLF and no line end at its end."""
     service = {"name": "flashnext", "engine": ["/e"], "model": "/m", "port": 9, "log": "/l", "pid_file": "/p"}
     every: dict[str, t.Any] = {
         "ansible_connection": "local",
@@ -44,7 +44,7 @@ def fleet(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
-def run(fleet: pathlib.Path, *arguments: str) -> str:
+def run(fleet: pathlib.Path) -> None:
     done = subprocess.run(
         [
             sys.executable,
@@ -54,7 +54,6 @@ def run(fleet: pathlib.Path, *arguments: str) -> str:
             "-i",
             str(fleet / "hosts.json"),
             str(fleet / "play.json"),
-            *arguments,
         ],
         env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections")},
         stdin=subprocess.DEVNULL,
@@ -65,11 +64,10 @@ def run(fleet: pathlib.Path, *arguments: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
 def test_hosts_at_the_same_time_and_the_hands_that_keep_the_files(fleet: pathlib.Path) -> None:
-    said = run(fleet)
+    run(fleet)
     agents = fleet / "fleet" / "AGENTS.md"
     text = agents.read_bytes().decode()
     assert text.startswith(HAND + "\r\n\r\n<!-- BEGIN kvfleet.radiance: managed; services -->\r\n")
@@ -78,7 +76,3 @@ def test_hosts_at_the_same_time_and_the_hands_that_keep_the_files(fleet: pathlib
     assert rows == list(HOSTS)
     assert agents.is_symlink()
     assert agents.stat().st_mode & 0o777 == 0o640
-    before = agents.read_bytes()
-    again = run(fleet, "--diff")
-    assert "changed=0" in again and "changed=1" not in again, said
-    assert agents.read_bytes() == before
