@@ -34,7 +34,7 @@ import time, urllib.request
 was = None
 while True:
     try:
-        with urllib.request.urlopen("http://127.0.0.1:8000/health", timeout=1) as reply:
+        with urllib.request.urlopen("http://127.0.0.1:8000/health", timeout=30) as reply:
             up = reply.status == 200
     except OSError:
         up = False
