@@ -38,6 +38,7 @@ timed 'log drivers' "$playbook" --inventory "$inventory" "$here/docker/drivers.y
 # The unit and the files of the scenario, on the pair of its example.
 timed 'service' play "$checkout/extensions/molecule/hosts/prepare.yml"
 look 24000 5120
+timed 'env' play "$here/docker/env.yml"
 timed 'resize' play kvfleet.radiance.resize
 look 25844 5119
 timed 'nothing to change' play kvfleet.radiance.resize

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What each program that reads env files makes of one, asked of the real programs of the machine that this runs on.
 
-    env_readers.py            holds them to env_cases.py; says where one differs, and ends with status 1 then
-    env_readers.py FILE       prints what each makes of the file, as JSON
+    env_readers.py [FILE]
+
+Holds them to env_cases.py, and ends with status 1 where one differs. Prints what each makes of the FILE, as JSON.
 
 The shells start from an empty environment. systemd runs a command with EnvironmentFile=; podman and docker create a
 container, which is never started, and tell its environment. docker is asked where DOCKER_IMAGE names an image for it.
@@ -137,13 +138,13 @@ def short(value: object) -> str:
 
 
 def main(paths: list[str]) -> int:
-    if paths:
-        texts = [pathlib.Path(path).read_bytes() for path in paths]
-        print(json.dumps([{name: told(read, text) for name, read in readers().items()} for text in texts]))
-        return 0
-    found = {name: list(differences(name, read)) for name, read in readers().items()}
-    print("\n".join(f"{name}: {'; '.join(says) or 'as written'}" for name, says in found.items()))
-    return 1 if any(found.values()) else 0
+    there = readers()
+    found = [says for name, read in there.items() for says in differences(name, read)]
+    print("\n".join(found), file=sys.stderr)
+    for path in paths:
+        text = pathlib.Path(path).read_bytes()
+        print(json.dumps({name: told(read, text) for name, read in there.items()}))
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

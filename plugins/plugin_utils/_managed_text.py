@@ -12,10 +12,16 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _files, _words
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._blocks import HASH, Block
 
 _WHOLE = re.compile(rf"^# {re.escape(_files.MARKER)};", re.MULTILINE)
+# An env of ours is compared, shown and committed as a whole.
+_SECRET = (
+    "carries a secret, and this file is shown in diffs and stands in the fleet directory. Put it into a file that only "
+    "the service's user reads: the one of api_key_file, or one that container_options name with --env-file."
+)
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
 
@@ -53,6 +59,10 @@ def env_file(text: str, service: t.Mapping[str, t.Any] | None = None, host: str 
     env = _env_file.without_loose_numbers(env, [name for name in numbers if whole or env.values.get(name) != ""])
     errors = [{"line": error.line, "text": error.text} for error in env.errors]
     values = env.values
+    if block is None and _files.MARKER in text:
+        secrets = [name for name in values if is_secret(name)]
+        errors += [{"line": env.lines[name], "text": f"{name} {_SECRET}"} for name in secrets]
+        values = {name: value for name, value in values.items() if name not in secrets}
     if block is not None:
         within = {name for line in _blocks.body_of(text, block) for name in _ASSIGNED.findall(line)[:1]}
         values = {name: value for name, value in values.items() if name in within}

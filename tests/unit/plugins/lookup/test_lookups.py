@@ -41,6 +41,18 @@ def test_a_pair_and_a_shape_are_plain_digits_and_nothing_else(tmp_path: pathlib.
     assert f"VRAM_KV_MIB is {value!r}, which the engine reads as " in found["errors"][0]["text"]
 
 
+def test_a_secret_in_an_env_of_ours_is_refused_and_not_shown(tmp_path: pathlib.Path) -> None:
+    lines = ["# kvfleet.radiance: managed; x", "API_KEY=sk-test", "PORT=8000", "HF_TOKEN=hf_test", "MAX_TOKENS=5"]
+    (tmp_path / "x.env").write_text("\n".join(lines) + "\n")
+    (found,) = look(env_file, tmp_path / "x.env")
+    assert found["values"] == {"PORT": "8000", "MAX_TOKENS": "5"}
+    assert [(error["line"], error["text"].split(",")[0]) for error in found["errors"]] == [
+        (2, "API_KEY carries a secret"),
+        (4, "HF_TOKEN carries a secret"),
+    ]
+    assert not any(secret in str(found["errors"]) for secret in ("sk-test", "hf_test"))
+
+
 def test_a_file_without_our_marker_is_foreign(folder: pathlib.Path) -> None:
     ours, theirs, none = look(managed_file, folder / "ours.env", folder / "theirs.env", folder / "none.env")
     assert [item["foreign"] for item in (ours, theirs, none)] == [False, True, False]
