@@ -130,6 +130,20 @@ def test_podman_gets_every_word_as_it_was_declared(folder: pathlib.Path) -> None
     # fmt: on
 
 
+@pytest.mark.parametrize("key", [None, "", "\n"])
+def test_without_its_key_nothing_is_started(folder: pathlib.Path, key: str | None) -> None:
+    path, kept = folder / "key", (folder / "key").read_text()
+    path.unlink()
+    if key is not None:
+        path.write_text(key)
+    try:
+        with pytest.raises(subprocess.CalledProcessError):
+            calls(folder, "podman")
+    finally:
+        path.write_text(kept)
+    assert not (folder / "podman.record").exists()
+
+
 # fmt: off
 DOCKER_LOOKS = ["docker", "LC_ALL=C", "container", "inspect", "fn"]
 DOCKER_RUNS = [
