@@ -13,7 +13,7 @@ author:
 description:
   - A value that the command states goes before one that the inventory declares; what neither has stays as it
     runs.
-positional: _input, request, stated, applied, back, image, running
+positional: _input, request, stated, applied, back, image, running, made
 options:
   _input:
     description:
@@ -51,6 +51,11 @@ options:
   running:
     description:
       - The pair in force. One that a command stated is stated again for another image.
+    type: dict
+  made:
+    description:
+      - The line of the record that planned the pair in force. The same command does not fill it again for less than
+        V(min_gain_mib).
     type: dict
 """
 

@@ -166,6 +166,7 @@ def pair_request(
     back: t.Mapping[str, t.Any] | None = None,
     image: t.Mapping[str, t.Any] | None = None,
     running: t.Mapping[str, t.Any] | None = None,
+    made: t.Mapping[str, t.Any] | None = None,
 ) -> dict[str, t.Any]:
     """The options of ``pair_plan`` (all but the ledger) for one service, and ``image``, the reference that it is for.
 
@@ -175,7 +176,9 @@ def pair_request(
     of the fleet directory, whose pair and shape stand in for a request where the command gives none (``drift=apply``).
     ``back``: what ``way_back`` returned; it is the whole request then, with every soft gate accepted, because it ran
     before. ``image``: what ``image_choice`` found of the image that is asked for, ``running`` the pair in force: one
-    that was stated is stated again for another image, so that it stays a statement.
+    that was stated is stated again for another image, so that it stays a statement. ``made``: the planned line of the
+    record that made the pair in force. Where the same command made it, ``fill=true`` looks for min_gain_mib like any
+    fill: a run that is taken up again restarts nothing for what its own first boot had rounded.
     """
     measured = {"arms": known_arms(service, record), "stack": service.get("stack")}
     measured = {name: value for name, value in measured.items() if value}
@@ -216,7 +219,11 @@ def pair_request(
             if source.get(name) not in (None, "", [], {}) and name not in options:
                 options[name] = source[name]
     options.update({name: asked[name] for name in ("host_pool_mib", "tp") if name in asked})
-    return {**options, **measured}
+    options.update(measured)
+    if made and made["request"] == {name: value for name, value in options.items() if name != "arms"}:
+        options.pop("min_gain_mib", None)
+        options.update({name: service[name] for name in ("min_gain_mib",) if name in service})
+    return options
 
 
 def _pair(

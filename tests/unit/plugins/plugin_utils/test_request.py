@@ -147,3 +147,23 @@ def test_a_host_without_services_is_named() -> None:
     assert (
         _request.request_objection({}, [], "dankserver") == "dankserver declares no endpoint_services in the inventory."
     )
+
+
+def test_the_command_that_made_the_pair_fills_it_again_like_any_fill(example: t.Any) -> None:
+    asked = {"fill": "true", "max_num_seqs": "4"}
+    first = _request.pair_request(example.service, asked)
+    assert first == {"shape": {"max_num_seqs": "4"}, "pair": "fill", "min_gain_mib": 0}
+    # A run that was stopped is taken up again: 6 MiB that the first boot had rounded are no restart.
+    made = example.planned(request=first)
+    arm = {"weights_mib": 24000, "prefill_tps": 3290}
+    measured = {**example.service, "arms": [arm]}
+    assert _request.pair_request(measured, asked, made=made) == {
+        "shape": {"max_num_seqs": "4"},
+        "pair": "fill",
+        "arms": [arm],
+    }
+    declared = {**example.service, "min_gain_mib": 512}
+    assert _request.pair_request(declared, asked, made=made)["min_gain_mib"] == 512
+    # Another command, or another way to the pair: whatever it gains.
+    for other in (example.planned(request={**first, "image": "x"}), example.planned(request={"pair": "fill"}), None):
+        assert _request.pair_request(example.service, asked, made=other)["min_gain_mib"] == 0
