@@ -89,6 +89,8 @@ class Transaction(WayBack):
         own = [release.held_by(self.old["pid"], self.journal.data["before"])] if self.old else []
         held = release.together([*own, *handover.grip(self.others)])
         self.journal.enter("stop", stopped=instant() if self.old or self.others else None, held=held)
+        if self.others:
+            self.guard()  # nothing may start with the machine what is stopped now
         # From here on the ledger of the result is the new boot's, or none: the old one's would be judged in its place.
         self.run.ledger = None
         with self.run.phase("stop") as phase:

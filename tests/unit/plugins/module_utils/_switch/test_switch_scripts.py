@@ -84,6 +84,23 @@ def test_nothing_is_restored_in_the_boot_of_the_switch_or_after_it(tmp_path: pat
     assert texts(rows) == ["before", None]
 
 
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda words: words[0])
+def test_what_had_given_up_its_cards_is_started_in_another_boot_alone(tmp_path: pathlib.Path, shell: list[str]) -> None:
+    rows, journal, asked = entries(tmp_path, "env"), tmp_path / "journal", tmp_path / "asked"
+    program = tmp_path / "system ctl"
+    program.write_text(f'#!/bin/sh\necho "$*" >>{asked}\n[ "$3" != gone.service ]\n', encoding="utf-8")
+    program.chmod(0o755)
+    journal.touch()
+    then = [[str(program), "stop", "--no-block", "night.service"], [str(program), "start", "--no-block", "day.service"]]
+    assert run(restore_script("night", host_boot(), str(journal), rows, then), shell) == 0
+    assert not asked.exists()
+    assert run(restore_script("night", "another boot", str(journal), rows, then), shell) == 0
+    assert texts(rows) == ["before", None]
+    assert asked.read_text() == "stop --no-block night.service\nstart --no-block day.service\n"
+    gone = [[str(program), "start", "--no-block", "gone.service"]]
+    assert run(restore_script("night", "another boot", str(journal), rows, gone), shell) == 1
+
+
 class Watched:
     """What a probation leaves, and a systemctl that tells of jobs and keeps what it was asked."""
 
