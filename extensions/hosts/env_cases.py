@@ -111,8 +111,8 @@ CASES = [
     _case("AND=a&nosuch\n", "ends a word", None, {"AND": "a&nosuch"}, {"AND": "a&nosuch"}),
     _case("SEMI=a;nosuch\n", "ends a word", None, {"SEMI": "a;nosuch"}, {"SEMI": "a;nosuch"}),
     _case("BRACKET=a(b)\n", "ends a word", None, {"BRACKET": "a(b)"}, {"BRACKET": "a(b)"}, zsh={"BRACKET": "a(b)"}),
-    _case("HOUSE=~root/x\n", "home directory", {"HOUSE": "/root/x"}, {"HOUSE": "~root/x"}, {"HOUSE": "~root/x"}),
-    _case("HOUSES=x:~root\n", "home directory", {"HOUSES": "x:/root"}, {"HOUSES": "x:~root"}, {"HOUSES": "x:~root"}),
+    _case("HOUSE=~bin/x\n", "home directory", {"HOUSE": "/bin/x"}, {"HOUSE": "~bin/x"}, {"HOUSE": "~bin/x"}),
+    _case("HOUSES=x:~bin\n", "home directory", {"HOUSES": "x:/bin"}, {"HOUSES": "x:~bin"}, {"HOUSES": "x:~bin"}),
     _case("EQUAL==nosuch\n", "zsh", {"EQUAL": "=nosuch"}, {"EQUAL": "=nosuch"}, {"EQUAL": "=nosuch"}, zsh=None),
     _case("COLON=x:=nosuch\n", "zsh", {"COLON": "x:=nosuch"}, {"COLON": "x:=nosuch"}, {"COLON": "x:=nosuch"}, zsh=None),
 ]
