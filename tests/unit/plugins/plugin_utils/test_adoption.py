@@ -15,9 +15,9 @@ HANDMADE = pathlib.Path(__file__).resolve().parents[4] / "extensions" / "hosts" 
 ENV = (HANDMADE / "scripts" / "qwen.env").read_text()
 SERVE = (HANDMADE / "scripts" / "serve-qwen.sh").read_text()
 BATS = (HANDMADE / "tests" / "qwen.bats").read_text()
-DECLARED = yaml.safe_load(HANDMADE.with_suffix(".yml").read_text())["all"]["hosts"]["dankserver-a"]["endpoint_services"][
-    0
-]
+DECLARED = yaml.safe_load(HANDMADE.with_suffix(".yml").read_text())["all"]["hosts"]["dankserver-a"][
+    "endpoint_services"
+][0]
 # What the kernel shows of the client that the unit started, its key masked as the module does it.
 # fmt: off
 ARGV = [
@@ -38,16 +38,17 @@ COMMAND: dict[str, t.Any] = {
 
 
 def survey(
-    service: dict[str, t.Any] = DECLARED,
+    service: dict[str, t.Any] | None = None,
     env: str = ENV,
     serve: str = SERVE,
-    argv: list[str] = ARGV,
+    argv: list[str] | None = None,
     fleet: dict[str, str] | None = None,
     **command: t.Any,
 ) -> dict[str, t.Any]:
     here = {"env": env, "serve": serve, "bats": BATS, **(fleet or {})}
     texts = {"target": {"env": env, "serve": serve}, "fleet": here}
-    return _adoption.survey(service, {**COMMAND, "argv": argv, **command}, texts, "/srv/handmade", "dankserver-a")
+    ran = {**COMMAND, **({"argv": argv} if argv is not None else {}), **command}
+    return _adoption.survey(DECLARED if service is None else service, ran, texts, "/srv/handmade", "dankserver-a")
 
 
 def the_objection(**changed: t.Any) -> str:

@@ -57,14 +57,12 @@ def texts(env: str = ENV, serve: str = SERVE, bats: str = BATS) -> dict[str, dic
     return {"target": {"env": env, "serve": serve}, "fleet": {"env": env, "serve": serve, "bats": bats}}
 
 
-def rendered(
-    begun: dict[str, dict[str, str]], values: dict[str, str], history: dict[str, t.Any] = HISTORY
-) -> dict[str, dict[str, str]]:
+def rendered(begun: dict[str, dict[str, str]], values: dict[str, str]) -> dict[str, dict[str, str]]:
     """What the role writes into texts whose blocks have begun."""
     out = {}
     for side, there in begun.items():
         out[side] = {
-            "env": _env_text.env_text(values, SERVICE, HOST, history, there["env"]),
+            "env": _env_text.env_text(values, SERVICE, HOST, HISTORY, there["env"]),
             "serve": _managed_text.file_text("ours\n", "serve", SERVICE, HOST, there["serve"]),
         }
         if side == "fleet":
@@ -72,7 +70,7 @@ def rendered(
     return out
 
 
-def adopt(there: dict[str, dict[str, str]], owned: list[str] = OWNED) -> dict[str, dict[str, str]]:
+def adopt(there: dict[str, dict[str, str]], owned: t.Sequence[str] = tuple(OWNED)) -> dict[str, dict[str, str]]:
     begun = _taken_over.with_blocks(SERVICE, there, owned, HOST)
     return rendered(begun, _managed_text.env_file(begun["fleet"]["env"], SERVICE, HOST)["values"])
 
