@@ -26,8 +26,8 @@ def script(path: pathlib.Path, text: str) -> str:
 
 @pytest.fixture
 def fleet(tmp_path: pathlib.Path) -> Fleet:
-    """Four hosts on which nothing serves; one is down, one wants a password for sudo, one declares no service."""
-    fleet = Fleet(tmp_path, ["idle", "down", "locked", "bare"])
+    """Three hosts: one is down, one wants a password for sudo, one declares no service."""
+    fleet = Fleet(tmp_path, ["down", "locked", "bare"])
     silent = script(tmp_path / "ssh", "echo 'no route to host' >&2; exit 255")
     fleet.hosts["down"] |= {"ansible_connection": "ssh", "ansible_ssh_executable": silent, "ansible_host": "127.0.0.1"}
     sudo = script(tmp_path / "sudo", "echo 'sudo: a password is required' >&2; exit 1")
@@ -46,14 +46,14 @@ def test_every_host_that_is_lost_has_its_word_and_the_end_is_told(fleet: Fleet) 
     assert code != 0
     summary = fleet.summary()
     words = {line["host"]: line["word"] for line in summary["hosts"]}
-    assert words == {"idle": "refused", "down": "not_reached", "locked": "refused", "bare": "refused"}
-    assert summary["failed"] == ["idle", "down", "locked", "bare"]
+    assert words == {"down": "not_reached", "locked": "refused", "bare": "refused"}
+    assert summary["failed"] == ["down", "locked", "bare"]
     assert summary["done"] == summary["not_started"] == summary["undone"] == []
     says = {line["host"]: line["says"] for line in summary["hosts"]}
     assert says["down"].endswith("no route to host")
     assert "password" in says["locked"]
     assert "declares no endpoint_services" in says["bare"]
-    assert "failed idle, down, locked, bare" in said
+    assert "failed down, locked, bare" in said
     # Told word by word, and what becomes of it changes nothing.
     assert json.loads((fleet.path / "told").read_text()) == summary
     assert (fleet.path / "words").read_text() == "$HOME; ops\n"
@@ -68,7 +68,7 @@ def test_every_host_that_is_lost_has_its_word_and_the_end_is_told(fleet: Fleet) 
 def test_plans_that_cannot_be_made_are_one_line_each(fleet: Fleet) -> None:
     code, said = fleet.play("plan", "-e", f"plan_file={fleet.path}/plan.json")
     assert code != 0
-    assert "0 planned, 4 not" in said
+    assert "0 planned, 3 not" in said
     for line in (
         "down flashnext not_reached: the host does not answer: ",
         "bare – refused: bare declares no endpoint_services",
