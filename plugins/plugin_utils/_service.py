@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import typing as t
 
@@ -33,6 +34,8 @@ _OWN_OPTIONS = {
 }
 # Short options without a value, which others follow in the same word: -it, -dt, -ite NAME=VALUE.
 _SHORT = "-[itPq]*"
+# The role's own, where a service states no `timeouts.stop`.
+_STOP_SECONDS = 60
 # What becomes of a container's output with these log drivers: nobody can read the boot afterwards.
 _UNREADABLE_DRIVERS = ("none", "passthrough", "passthrough-tty")
 
@@ -73,7 +76,12 @@ def engine_command(service: Service) -> list[str]:
     name = str(managed_by(service)["container"])
     # With --init an engine that is still loading ends on SIGTERM: a first process ignores what it has no handler for.
     words = [runtime, "run", "--rm", *replace, "--name", name, "--init", "--network", "host"]
-    return [*words, *(str(word) for word in service.get("container_options") or [])]
+    options = [str(word) for word in service.get("container_options") or []]
+    # Whoever stops the container by the runtime gives the engine as long as a switch does, and not ten seconds.
+    if not any(word.partition("=")[0] == "--stop-timeout" for word in options):
+        seconds = (service.get("timeouts") or {}).get("stop", _STOP_SECONDS)
+        words += ["--stop-timeout", str(math.ceil(float(seconds)))]
+    return [*words, *options]
 
 
 def container_objection(service: Service) -> None:

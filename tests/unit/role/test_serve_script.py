@@ -124,8 +124,8 @@ def test_a_unit_without_a_container_is_the_engine_with_a_plain_locale(folder: pa
 def test_podman_gets_every_word_as_it_was_declared(folder: pathlib.Path) -> None:
     # fmt: off
     assert calls(folder, "podman") == [[
-        "podman", "LC_ALL=C", "run", "--rm", "--replace", "--name", "podman", "--init", "--network", "host", *ODD,
-        "localhost/radiance@sha256:0a", *FLAGS, "--api-key", "it's a key", *PAIR,
+        "podman", "LC_ALL=C", "run", "--rm", "--replace", "--name", "podman", "--init", "--network", "host",
+        "--stop-timeout", "60", *ODD, "localhost/radiance@sha256:0a", *FLAGS, "--api-key", "it's a key", *PAIR,
     ]]
     # fmt: on
 
@@ -147,8 +147,8 @@ def test_without_its_key_nothing_is_started(folder: pathlib.Path, key: str | Non
 # fmt: off
 DOCKER_LOOKS = ["docker", "LC_ALL=C", "container", "inspect", "fn"]
 DOCKER_RUNS = [
-    "docker", "LC_ALL=C", "run", "--rm", "--name", "fn", "--init", "--network", "host", *ODD,
-    "localhost/radiance@sha256:0a", *FLAGS, *PAIR,
+    "docker", "LC_ALL=C", "run", "--rm", "--name", "fn", "--init", "--network", "host",
+    "--stop-timeout", "60", *ODD, "localhost/radiance@sha256:0a", *FLAGS, *PAIR,
 ]
 # fmt: on
 

@@ -171,11 +171,15 @@ def test_the_command_of_each_engine() -> None:
     options = ["--device", "/dev/kfd", "--log-driver=k8s-file", "--volume", "/srv/my models:/models"]
     # fmt: off
     assert _service.engine_command({**PODMAN, "container": "fn", "container_options": options}) == [
-        "podman", "run", "--rm", "--replace", "--name", "fn", "--init", "--network", "host", *options,
+        "podman", "run", "--rm", "--replace", "--name", "fn", "--init", "--network", "host",
+        "--stop-timeout", "60", *options,
     ]
     assert _service.engine_command(DOCKER) == [
-        "docker", "run", "--rm", "--name", "flashnext", "--init", "--network", "host",
+        "docker", "run", "--rm", "--name", "flashnext", "--init", "--network", "host", "--stop-timeout", "60",
     ]
+    assert _service.engine_command({**DOCKER, "timeouts": {"stop": 20.5}})[-2:] == ["--stop-timeout", "21"]
+    own = {**DOCKER, "container_options": ["--stop-timeout=5"]}
+    assert _service.engine_command(own)[-3:] == ["--network", "host", "--stop-timeout=5"]
     # fmt: on
 
 
