@@ -11,7 +11,8 @@ version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers
 description:
-  - Reads a time of the day like V(06:00), the next one in the zone of the controller, or an ISO 8601 instant with its offset.
+  - Reads a time of the day like V(06:00), the next one in the zone of the controller, or an ISO 8601 instant with its
+    offset.
 options:
   _input:
     description:

@@ -41,7 +41,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - V(schema), V(check), V(good), V(hosts) and the names of those that are V(done), V(failed), V(not_started), V(undone).
+    - V(schema), V(check), V(good), V(hosts), and the names of those that are V(done), V(failed), V(not_started) and
+      V(undone).
   type: dict
 """
 
