@@ -15,7 +15,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files imp
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._runtime_words import image_position
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._serve_script import Script, engine_flags, read_script
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._shell_words import Field
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._shell_expansion import Field
 
 
 class Files(t.NamedTuple):

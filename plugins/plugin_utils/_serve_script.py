@@ -13,7 +13,8 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _shell_words
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._shell_words import Field, Part, Scope, Statement, refuse
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._shell_expansion import Field, Scope
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._shell_words import Part, Statement, refuse
 
 # What changes no word of the command line.
 _HARMLESS = (":", "echo", "printf", "umask", "ulimit", "mkdir", "sleep", "logger")
