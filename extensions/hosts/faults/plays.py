@@ -73,7 +73,9 @@ class Play:
         return sum(int(number) for number in re.findall(r"changed=(\d+)", self.text))
 
     def says(self, host: str) -> str:
-        """The word and the sentence that it sums up with for the host."""
+        """What it says of a switch that was interrupted, and the line with which it sums up, for the host."""
+        told = re.search(rf"Tell what became of it\].*?\[{host}\].*?msg: (.*?)\n\n", self.text, re.DOTALL)
         summed = self.text.rpartition("Show the summary")[2]
-        found = re.search(rf"^ *{host} +(\S.*?)\n(?=\S|\n| *dankserver)", summed, re.MULTILINE | re.DOTALL)
-        return " ".join(found[1].split()) if found else ""
+        line = re.search(rf"^ *{host} +(\S.*?)\n(?=\S|\n| *dankserver)", summed, re.MULTILINE | re.DOTALL)
+        said = [" ".join(found[1].split()).strip(" |>-'\"") for found in (told, line) if found]
+        return re.sub(r" of \d{4}-\S+Z", "", " ".join(said))

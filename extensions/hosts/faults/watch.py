@@ -9,6 +9,7 @@ or ``null`` where that moment did not come within SECONDS.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -38,7 +39,8 @@ def size(path: str) -> tuple[int, int] | None:
 
 def main(path: str, phase: str, count: int, how: str, seconds: float) -> None:
     """Wait, kill where that was asked, and say where it was."""
-    os.nice(-15)
+    with contextlib.suppress(PermissionError):  # of a user
+        os.nice(-15)
     # An empty file is no run yet: the first line follows.
     earlier = {line["run"] for line in lines(path)}
     end = time.monotonic() + seconds

@@ -82,11 +82,17 @@ def test_a_play_is_told_by_its_summary(injector: t.Callable[[str], t.Any], tmp_p
     play = plays.Play.__new__(plays.Play)
     play.log = tmp_path / "log"
     play.log.write_text(
+        "TASK [kvfleet.radiance.endpoint : Tell what became of it] ****\nok: [dankserver-a] => \n"
+        "    msg: 'The switch to 1 + 2 of 2026-01-02T03:04:05Z was interrupted in phase\n        swap: the old pair "
+        "was restored.'\n\n"
         "TASK [kvfleet.radiance.endpoint : Show the summary] ****\nok: [dankserver-a] => \n    msg: |-\n"
         "        outcome\n          dankserver-a  switched  25,600 + 5,120 \u2192 25,000 + 5,120\n"
         "          dankserver-b  unchanged  nothing\n\n"
         "PLAY RECAP ****\ndankserver-a : ok=59   changed=4    unreachable=0\ndankserver-b : ok=5   changed=1    x\n"
     )
-    assert play.says("dankserver-a") == "switched 25,600 + 5,120 \u2192 25,000 + 5,120"
+    assert play.says("dankserver-a") == (
+        "The switch to 1 + 2 was interrupted in phase swap: the old pair was restored. "
+        "switched 25,600 + 5,120 \u2192 25,000 + 5,120"
+    )
     assert play.says("dankserver-b") == "unchanged nothing"
     assert play.changed() == 5
