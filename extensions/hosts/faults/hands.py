@@ -34,7 +34,7 @@ def remove_drop_in(host: Host, name: str) -> None:
 
 def image_gone(trial: Trial, phase: str | None) -> t.Iterator[None]:
     """The image that is asked for is removed from the host: before the run, or after the precheck has seen it."""
-    host, image, kept = trial.host, "localhost/radiance:1.2.4", "localhost/kept:1.2.4"
+    host, image, kept = trial.host, trial.host.other_image(), "localhost/kept:here"
     host.owner("podman", "tag", image, kept)
     remove = ("podman", "rmi", "--force", image)
     if phase is None:

@@ -13,6 +13,7 @@ import typing as t
 Pair = tuple[int, int]
 A, B = "dankserver-a", "dankserver-b"  # the service of the system, and the one of a user
 
+IMAGES = ("localhost/radiance:1.2.4", "localhost/radiance:1.0.13")
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 # The kernel gives a boot id to the machine alone. The chown is what hosts.sh does once a host is up: too late here.
 _BOOT_UNIT = "/etc/systemd/system/hosts-boot.service"
@@ -100,6 +101,12 @@ class Host:
         words = found["Args"]
         weights, pool = (int(words[words.index(name) + 1]) for name in ("--vram-weights-mib", "--vram-kv-mib"))
         return weights, pool
+
+    def other_image(self) -> str:
+        """The tag of the image that does not run."""
+        runs = (self.inspect() or {"Image": ""})["Image"]
+        ids = {tag: self.owner("podman", "image", "inspect", "--format", "{{.Id}}", tag).strip() for tag in IMAGES}
+        return next(tag for tag, found in ids.items() if found != runs)
 
     def active(self) -> bool:
         """Whether systemd has the unit up, or about to be."""
