@@ -27,17 +27,14 @@ def fleet_table(
     ``planned`` maps each host to its runs that have a plan, ``outcomes`` to ``{services: [{service, word, says}]}`` of
     those that have none. ``until`` is the deadline, of which a last column tells.
     """
-    rows, refused = [[*_HEAD, *([f"by {until['at'][11:16]}"] if until else [])]], []
-    for host, runs in planned.items():
-        rows += [[host, *_planned(run, until, now)] for run in runs]
-        refused += [[host, *words] for words in _refused(outcomes.get(host), bool(runs))]
-    lines = _words.table(rows) if len(rows) > 1 else []
-    if refused:
-        column = 2 + sum(max(len(row[n]) for row in refused) + 2 for n in range(2))
-        lines += _words.table(
-            [[*row[:2], textwrap.shorten(row[2], WIDTH - column, placeholder=" …")] for row in refused]
-        )
-    counts = f"{len(rows) - 1} planned, {len(refused)} not"
+    rows = [[host, *_planned(run, until, now)] for host, runs in planned.items() for run in runs]
+    refused = [[host, *words] for host, runs in planned.items() for words in _refused(outcomes.get(host), bool(runs))]
+    counts = f"{len(rows)} planned, {len(refused)} not"
+    if rows:
+        rows.insert(0, [*_HEAD, *([f"by {until['at'][11:16]}"] if until else [])])
+    column = 2 + sum(max((len(row[n]) for row in [*rows, *refused]), default=0) + 2 for n in range(2))
+    refused = [[*row[:2], textwrap.shorten(row[2], WIDTH - column, placeholder=" …")] for row in refused]
+    lines = _words.table([*rows, *refused])
     return ["plans: pairs (slab + pool), ceiling, spare and what the slab gains, in MiB a card", *lines, counts]
 
 

@@ -42,10 +42,10 @@ def test_a_service_is_a_line_and_what_is_refused_stands_below_with_its_code(exam
         "  c     flashnext  24,000 + 5,120  24,242 + 5,119 [max_num_seqs]  30,969.05  1,843.92  +242",
         lines[5],
     ]
-    assert lines[5].startswith("  b  flashnext  refused pair_within_ceiling: too large, very")
+    assert lines[5].startswith("  b     flashnext  refused pair_within_ceiling: too large, very")
     assert lines[6:] == [
-        "  d  –          not_reached: the host does not answer",
-        "  e  –          not_reached: the run lost this host",
+        "  d     –          not_reached: the host does not answer",
+        "  e     –          not_reached: the run lost this host",
         "3 planned, 3 not",
     ]
     assert max(len(line) for line in lines) <= 118
