@@ -151,15 +151,47 @@ class Checkout:
         """How many boots came to listen."""
         return self.log().count(LISTENING)
 
+    def commit_fleet(self) -> None:
+        """Makes a repository of the fleet directory, or commits what has changed in it."""
+        self._git("init", "-q")
+        self._git("add", "-A")
+        self._git("-c", "user.name=t", "-c", "user.email=t", "commit", "-q", "--allow-empty", "-m", "as it is")
+
+    def changed_in_fleet(self) -> set[str]:
+        """The files of the fleet directory that git shows as new or changed."""
+        shown = self._git("status", "--porcelain", "--untracked-files=all").splitlines()
+        return {line[3:] for line in shown}
+
+    def _git(self, *words: str) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=self.state / "fleet", check=True, capture_output=True, text=True
+        ).stdout
+
+    def fleet_diffs(self, text: str) -> dict[str, list[str]]:
+        """The lines that the diffs on a screen take away from and add to files of the fleet directory, by the file."""
+        found: dict[str, list[str]] = {}
+        lines: list[str] | None = None
+        for line in text.splitlines():
+            if line.startswith("+++ "):
+                path = line.removeprefix("+++ after: ")
+                fleet = f"{self.state}/fleet/"
+                lines = found.setdefault(path.removeprefix(fleet), []) if path.startswith(fleet) else None
+            elif not line.startswith(("+", "-", " ", "@@", "\\")) or line.startswith("--- "):
+                lines = None
+            elif lines is not None and line.startswith(("+", "-")):
+                lines.append(line)
+        return found
+
     def files(self, *, own: bool = True) -> dict[str, str]:
         """Every file of the fleet and the target directory with a hash of what it holds and its mode.
 
-        Without ``own`` those of .kvfleet are left out: locks, journal and progress, staging and summary.
+        What git keeps for itself is left out, and without ``own`` what is in .kvfleet: locks, journal and progress,
+        staging and summary.
         """
         found = {}
         for top in ("fleet", "target"):
             for path in sorted((self.state / top).rglob("*")):
-                if path.is_file() and (own or ".kvfleet" not in path.parts):
+                if path.is_file() and ".git" not in path.parts and (own or ".kvfleet" not in path.parts):
                     mode = path.stat().st_mode & 0o7777
                     digest = hashlib.sha256(path.read_bytes()).hexdigest()
                     found[str(path.relative_to(self.state))] = f"{mode:o} {digest}"

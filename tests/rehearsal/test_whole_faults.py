@@ -37,3 +37,7 @@ def test_a_fault_rolls_back(fresh: Checkout, fault: str, said: list[str]) -> Non
     back = [e for e in fresh.record() if e["kind"] == "rolled_back"]
     assert [e["serving"] for e in back] == [True]
     assert "switched" not in fresh.kinds()
+    # The log tells of it, with what was killed; nothing else points to a pair that does not run.
+    log = fresh.one("fleet/docs/log.md").read_text()
+    assert "flashnext on rehearsal, rolled back" in log and "`weights_mib`: 25,844 MiB, killed" in log
+    assert not (fresh.state / "fleet/docs/runbooks").exists()

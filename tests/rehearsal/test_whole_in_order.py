@@ -11,6 +11,13 @@ import platform
 from rehearsals import Checkout
 
 OLD = {"VRAM_WEIGHTS_MIB": "24000", "VRAM_KV_MIB": "5120"}
+# What a first resize changes in the fleet directory: env, gates, what runs them, record, documents; no serve script.
+WRITTEN = {
+    *("scripts/flashnext.env", "tests/flashnext.bats", "records/flashnext.jsonl"),
+    *("tests/run.sh", "AGENTS.md", "llms.txt", "docs/runbooks/flashnext.md", "docs/log.md"),
+}
+# The diffs of check mode, for the run that follows.
+foreseen: dict[str, list[str]] = {}
 NEW = {"VRAM_WEIGHTS_MIB": "25844", "VRAM_KV_MIB": "5119"}
 
 
@@ -34,6 +41,8 @@ def test_check_mode_shows_the_plan_and_touches_nothing(used: Checkout) -> None:
     assert "+VRAM_WEIGHTS_MIB=25844" in second.text
     assert "-VRAM_WEIGHTS_MIB=24000" in second.text
     assert used.record() == []
+    foreseen.update(used.fleet_diffs(second.text))
+    assert set(foreseen) == WRITTEN
 
 
 def test_a_pair_beyond_the_ceiling_is_refused_before_any_restart(used: Checkout) -> None:
@@ -49,7 +58,8 @@ def test_a_pair_beyond_the_ceiling_is_refused_before_any_restart(used: Checkout)
 
 
 def test_a_first_run_switches_and_proves_it(used: Checkout) -> None:
-    run = used.rehearse()
+    used.commit_fleet()
+    run = used.rehearse("--diff")
     assert run.code == 0, run.text
     # Two minutes where the machine has nothing else to do.
     assert run.seconds < 120 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
@@ -60,6 +70,18 @@ def test_a_first_run_switches_and_proves_it(used: Checkout) -> None:
     assert len(run.pids) == 2
     assert "settled at 215.30 MiB free" in used.log()
     assert host_word(used) == "switched"
+    # The diffs show every file that git shows; check mode had shown the same of values, gates and what points there.
+    shown = used.fleet_diffs(run.text)
+    assert used.changed_in_fleet() == set(shown) == WRITTEN
+    for name in ("tests/run.sh", "AGENTS.md", "llms.txt"):
+        assert foreseen[name] == shown[name]
+    # Their comments name the plan, and the run's say what came of it.
+    for name in ("scripts/flashnext.env", "tests/flashnext.bats"):
+        plain = [[line for line in lines[name] if line[1:2] != "#"] for lines in (foreseen, shown)]
+        assert plain[0] == plain[1]
+    assert "+VRAM_WEIGHTS_MIB=25844" in shown["scripts/flashnext.env"]
+    assert "+## Radiance endpoints" in shown["AGENTS.md"]
+    assert (used.state / "api.key").read_text().strip() not in run.text
 
 
 def test_every_prediction_has_a_verdict(used: Checkout) -> None:
@@ -100,12 +122,15 @@ def test_the_record_tells_the_resize(used: Checkout) -> None:
     )
 
 
-def test_a_second_run_changes_nothing(used: Checkout) -> None:
+def test_a_second_run_brings_back_what_the_host_lost_of_its_record_and_changes_nothing_else(used: Checkout) -> None:
+    used.commit_fleet()
     before, record = used.files(own=False), used.one("target/.kvfleet/flashnext/records.jsonl").read_bytes()
+    used.one("target/.kvfleet/flashnext/records.jsonl").unlink()
     run = used.rehearse()
     assert run.code == 0, run.text
     assert "unchanged" in run.text
     assert len(run.pids) == 1
+    assert used.changed_in_fleet() == set()
     assert used.files(own=False) == before
     assert used.one("target/.kvfleet/flashnext/records.jsonl").read_bytes() == record
     assert host_word(used) == "unchanged"
