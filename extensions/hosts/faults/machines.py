@@ -78,7 +78,7 @@ def full_disk(trial: Trial, folder: str, phase: str | None) -> t.Iterator[None]:
 
 MOUNT = """
 mkdir -p /run/small
-mount -t tmpfs -o size=1m,mode=0755 small /run/small
+mount -t tmpfs -o size=8m,mode=0755 small /run/small
 cp -a "$1" /run/small/folder
 mount --bind /run/small/folder "$1"
 """
