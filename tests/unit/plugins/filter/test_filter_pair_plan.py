@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.kvfleet.radiance.plugins.filter.pair_plan import FilterModule
+from ansible_collections.kvfleet.radiance.plugins.filter.endpoint import FilterModule
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import ledger
 
 pair_plan = FilterModule().filters()["pair_plan"]

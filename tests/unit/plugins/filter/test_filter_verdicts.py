@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-from ansible_collections.kvfleet.radiance.plugins.filter.verdicts import FilterModule
+from ansible_collections.kvfleet.radiance.plugins.filter.endpoint import FilterModule
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import ledger
 
