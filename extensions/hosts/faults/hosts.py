@@ -15,7 +15,8 @@ A, B = "dankserver-a", "dankserver-b"  # the service of the system, and the one 
 
 IMAGES = ("localhost/radiance:1.2.4", "localhost/radiance:1.0.13")
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
-# The kernel gives a boot id to the machine alone. The chown is what hosts.sh does once a host is up: too late here.
+# The kernel gives a boot id to the machine alone. A rootless container cannot mount its /proc where something lies on
+# that of the host, so a user's host keeps the machine's. Its chown is what hosts.sh does once a host is up: too late.
 _BOOT_UNIT = "/etc/systemd/system/hosts-boot.service"
 _BOOT = """[Unit]
 Description=Another boot of a machine
@@ -23,12 +24,15 @@ DefaultDependencies=no
 Before=systemd-journald.service sysinit.target
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -c 'cat /proc/sys/kernel/random/uuid >/run/boot_id'
-ExecStart=/bin/mount --bind /run/boot_id /proc/sys/kernel/random/boot_id
-ExecStart=/bin/chown kvfleet /sys/fs/cgroup
+{}
 [Install]
 WantedBy=sysinit.target
 """
+_BOOT_STEPS = {
+    "system": """ExecStart=/bin/sh -c 'cat /proc/sys/kernel/random/uuid >/run/boot_id'
+ExecStart=/bin/mount --bind /run/boot_id /proc/sys/kernel/random/boot_id""",
+    "user": "ExecStart=/bin/chown kvfleet /sys/fs/cgroup",
+}
 _OWN = ("lock", "progress.jsonl", "records.jsonl", "receipts", "backup")
 
 
@@ -90,8 +94,9 @@ class Host:
         return found if found and found["State"]["Running"] else None
 
     def prepare(self) -> None:
-        """Let a restart of the container be another boot of a machine: with its own boot id, from its first moment."""
-        self.root("sh", "-c", 'cat >"$1" && systemctl enable --quiet "${1##*/}"', "sh", _BOOT_UNIT, stdin=_BOOT)
+        """Let a restart of the container be another boot of a machine, from its first moment."""
+        boot = _BOOT.format(_BOOT_STEPS[self.scope])
+        self.root("sh", "-c", 'cat >"$1" && systemctl enable --quiet "${1##*/}"', "sh", _BOOT_UNIT, stdin=boot)
 
     def running(self) -> Pair | None:
         """The pair on the command line of the engine that runs."""

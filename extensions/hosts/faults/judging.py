@@ -19,7 +19,8 @@ next run had ended: the boots of every switch in it are part of that. A machine 
 
 After each: no wrong answer, one engine, the files of the target and of the fleet directory say the pair that runs,
 no journal, staged file, drop-in or held lock is left, every record line is valid, and one more run changes nothing.
-What was otherwise stands in bold.
+What was otherwise stands in bold. A host of a user that is restarted keeps its boot id, by which the restore at boot
+takes it for the same boot of the machine and leaves the files to the next run.
 
 | fault | where | without service | served then, with nobody's help | the next run |
 |---|---|---|---|---|
