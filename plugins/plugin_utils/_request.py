@@ -246,7 +246,7 @@ def _pair(
     return service.get("pair") or "keep"
 
 
-def chosen(services: t.Sequence[t.Mapping[str, t.Any]], name: t.Any) -> list[t.Mapping[str, t.Any]]:
+def chosen(services: t.Sequence[t.Mapping[str, t.Any]], name: t.Any = None) -> list[t.Mapping[str, t.Any]]:
     """The services that a command means: the one it names, or all. Raises RadianceError ``no_such_service``."""
     if name in (None, ""):
         return list(services)

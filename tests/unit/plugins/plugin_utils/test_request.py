@@ -101,6 +101,7 @@ def test_services_by_name(example: t.Any) -> None:
     services = [example.service, {**example.service, "name": "coder"}]
     assert [item["name"] for item in _request.chosen(services, "coder")] == ["coder"]
     assert len(_request.chosen(services, "")) == 2
+    assert _request.chosen([]) == []  # as the task names it whose name loads the filters
     with pytest.raises(RadianceError, match="flashnext, coder"):
         _request.chosen(services, "other")
 
