@@ -16,11 +16,16 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _shell_wor
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._shell_expansion import Field, Scope
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._shell_words import Part, Statement, refuse
 
+_READ_BY = re.compile(r"#! ?(?:/usr)?/bin/(?:env )?(?:sh|bash|dash)(?: -[euxf]+)?\s*")
+_OPTIONS = re.compile(r"(?:[-+](?:[abCefhmuvx]+|[abCefhmuvx]*o (?:pipefail|nounset|errexit|allexport))(?: |$))*")
 # What changes no word of the command line.
 _HARMLESS = (":", "echo", "printf", "umask", "ulimit", "mkdir", "sleep", "logger")
 # Of a runtime: what puts an old container away.
 _CLEARS = ("rm", "stop", "kill")
-_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=")
+# Before these an assignment stays in force in sh, and not in bash.
+_KEEPS = (":", ".", "source", "export", "set")
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_ASSIGNMENT = re.compile(rf"(?P<name>{_NAME.pattern})=")
 # `|| exit 1` behind a command that may fail.
 _GIVES_UP = ("exit", "return", "true", ":")
 
@@ -29,10 +34,10 @@ _REAL = rf'"?\$\((?:readlink -f|realpath) (?:-- )?{_SELF}\)"?'
 _DIRNAME = rf"dirname (?:-- )?(?:{_SELF}|{_REAL})"
 # The folder of the script, by the ways in which people write it: with `cd` and `pwd` around, or without.
 _FOLDER = re.compile(
-    rf"(?:(?:CDPATH=(?:''|\"\")? )?cd (?:-P )?(?:-- )?\"?\$\({_DIRNAME}\)(?P<tail>[^\"$`]*)\"?"
+    rf"(?:(?:CDPATH=(?:''|\"\")? )?cd (?:-P )?(?:-- )?\"?\$\({_DIRNAME}\)(?P<tail>[\w./-]*)\"?"
     rf"(?: >/dev/null(?: 2>&1)?)? && pwd(?: -[LP])?|{_DIRNAME})"
 )
-_CAT = re.compile(r"(?:cat (?:-- )?|< ?)(?P<path>[^\s<>|;&]+|\"[^\"]+\")")
+_CAT = re.compile(r"(?:cat (?:-- )?|< ?)(?P<path>[^\s<>|;&#]+|\"[^\"]+\")")
 
 
 class Script(t.NamedTuple):
@@ -52,6 +57,9 @@ def read_script(text: str, path: str, env: t.Mapping[str, str], env_path: str) -
 
     Raises RadianceError ``script_not_understood`` with the line and what to write instead.
     """
+    first = text.partition("\n")[0]
+    if first.startswith("#!") and not _READ_BY.fullmatch(first):
+        raise refuse(1, f"{first[:60]!r} names another interpreter than sh and bash", "Write #!/bin/sh.")
     return _Reading(path, env, env_path).read(_shell_words.statements(text))
 
 
@@ -69,9 +77,7 @@ class _Reading:
         for statement in statements:
             if skip:
                 self._gives_up(statement)
-                skip = statement.ended_by == "||"
-                continue
-            command = self._statement(statement)
+            command = None if skip else self._statement(statement)
             if statement.ended_by not in ("\n", ";", "", "||"):
                 raise refuse(
                     statement.line,
@@ -106,19 +112,27 @@ class _Reading:
             return None
         first = words[0].literal
         rest = words[1:]
+        if assigned and (first in _KEEPS or (first == "exec" and not rest)):
+            raise refuse(line, f"an assignment stands before `{first}`, where sh keeps it", "Write it on its own line.")
         if first == "exec":
             return self._exec(rest, line) if rest else None
         if first == "export":
             for word in rest:
                 if self._assigns(word):
+                    # Some shells part the value here.
+                    self.scope.expand(word, self._substitution)
                     self._assign(word)
+                elif not _NAME.fullmatch(word.literal or ""):
+                    raise refuse(
+                        line, "`export` has something else than a name and a value", "Write export NAME=value."
+                    )
         elif first == "set":
             self._set(rest, line)
         elif first in (".", "source"):
             self._source(rest, line)
         elif first == "cd":
             self._cd(rest, line)
-        elif first not in _HARMLESS and not self._clears(first, rest):
+        elif (first not in _HARMLESS and not self._clears(first, rest)) or _sets_variable(first, rest):
             shown = f"`{first}`" if first is not None else "a command whose name is a value"
             raise refuse(
                 line,
@@ -144,6 +158,7 @@ class _Reading:
         name = found["name"]
         # Up to the sign each part is one plain character.
         value = self.scope.text(_shell_words.Word(word.line, word.parts[found.end() :]), self._substitution)
+        _refuse_odd_name(name, word.line)
         if name in self.set_on:
             raise refuse(word.line, f"{name} is set on line {self.set_on[name]} already", "Keep one of the two.")
         if name in self.env:
@@ -156,9 +171,8 @@ class _Reading:
         self.scope.values[name] = value
 
     def _set(self, words: t.Sequence[_shell_words.Word], line: int) -> None:
-        for word in words:
-            if not re.fullmatch(r"[-+][a-zA-Z]+|pipefail|nounset|errexit|allexport", word.literal or ""):
-                raise refuse(line, "`set` gives the script other words than its own", "Write `set -eu`.")
+        if not _OPTIONS.fullmatch(" ".join(word.literal or "?" for word in words)):
+            raise refuse(line, "`set` does more than to end the script at a failure", "Write `set -eu`.")
 
     def _source(self, words: t.Sequence[_shell_words.Word], line: int) -> None:
         fields = [field for word in words for field in self.scope.expand(word, self._substitution)]
@@ -173,6 +187,8 @@ class _Reading:
             )
         if self.sources is not None:
             raise refuse(line, "it reads the env a second time", "Take it out.")
+        for name in self.env:
+            _refuse_odd_name(name, line)
         self.sources = path
         self.scope.values.update(self.env)
 
@@ -197,11 +213,14 @@ class _Reading:
     def _exec(self, words: t.Sequence[_shell_words.Word], line: int) -> list[Field]:
         if (words[0].literal or "").startswith("-"):
             raise refuse(line, "`exec` has an option", "Write the command right behind it.")
-        return [field for word in words for field in self.scope.expand(word, self._substitution)]
+        command = [field for word in words for field in self.scope.expand(word, self._substitution)]
+        if not command:
+            raise refuse(line, "`exec` has no command", "Write the command right behind it.")
+        return command
 
     def _substitution(self, part: Part, line: int) -> tuple[str, bool]:
         """The text of a ``$(…)``: the script's folder, or a file that holds a secret."""
-        inner = " ".join(part.text.split())
+        inner = re.sub("[ \t]+", " ", part.text.strip(" \t"))
         folder = _FOLDER.fullmatch(inner)
         if folder is not None:
             return posixpath.normpath(posixpath.dirname(self.path) + (folder["tail"] or "")), False
@@ -212,6 +231,16 @@ class _Reading:
             self.key_file = self._absolute(fields[0].text, line) if fields else None
             return "", True
         raise refuse(line, f"$({inner}) is a command", "Write the value that it gives into the env.")
+
+
+def _sets_variable(command: str | None, words: t.Sequence[_shell_words.Word]) -> bool:
+    """Whether a command that changes nothing else puts its output into a variable: ``printf -v NAME``."""
+    return command == "printf" and (not words or words[0].literal is None or words[0].literal.startswith("-"))
+
+
+def _refuse_odd_name(name: str, line: int) -> None:
+    if name == "IFS":
+        raise refuse(line, "IFS decides how a shell parts values", "Leave it out.")
 
 
 def engine_flags(command: t.Sequence[Field]) -> dict[str, tuple[str, Field]]:

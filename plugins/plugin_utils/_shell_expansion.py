@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the words of a small shell script expand to, as sh, bash and zsh alike do it. Nothing is ever executed."""
+"""What the words of a small shell script expand to, as sh and bash alike do it. Nothing is ever executed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._shell_words import Part, Word, refuse
 
 _GLOB = re.compile(r"[*?\[{]")
+# What parts words; any other blank is a character like another.
+_BLANK = re.compile(r"[ \t\n]")
 # Answers a `$(…)` on its line with a text, and whether that is a secret.
 Substitution = t.Callable[[Part, int], tuple[str, bool]]
 
@@ -44,8 +46,8 @@ class Scope:
 
     def text(self, word: Word, command: Substitution) -> str:
         """The one text of a word that is not parted: the right side of an assignment."""
-        parts = tuple(part._replace(quoted=True) for part in word.parts)
-        return "".join(field.text for field in self.expand(Word(word.line, parts), command))
+        _refuse_home(word.parts, word.line)
+        return "".join(field.text for field in self.expand(Word(word.line, _as_quoted(word.parts)), command))
 
     def _expand(
         self,
@@ -54,18 +56,17 @@ class Scope:
         fields: _Fields,
         command: Substitution,
     ) -> None:
-        for position, part in enumerate(parts):
+        _refuse_home(parts, line)
+        for part in parts:
             if part.kind == "text":
                 if not part.quoted and _GLOB.search(part.text):
                     raise refuse(line, f"{part.text!r} is not quoted, and a shell looks for files by it", "Quote it.")
-                if not part.quoted and part.text.startswith("~") and position == 0:
-                    raise refuse(line, "~ is another folder for each user", "Write the folder out.")
                 fields.add(part.text, part.quoted)
             elif part.kind == "command":
                 text, secret = command(part, line)
                 self._whole(part, "$(…)", text, line)
                 fields.add(text, True, secret=secret)
-            elif part.text == "@" and part.quoted:
+            elif part.text == "@" and part.quoted and not part.operator:
                 continue  # what a unit gives to its script, which is nothing
             else:
                 self._variable(part, line, fields, command)
@@ -78,7 +79,15 @@ class Scope:
         command: Substitution,
     ) -> None:
         name, value = part.text, self.values.get(part.text)
-        if name == "0" and part.operator == "%" and "".join(inner.text for inner in part.word) == "/*":
+        if not re.fullmatch("[A-Za-z_0-9]+", name):
+            raise refuse(line, f"${name} tells of the shell itself", "Write the value that it gives.")
+        literally = any(inner.quoted != part.quoted for inner in part.word)
+        if (
+            name == "0"
+            and part.operator == "%"
+            and "".join(inner.text for inner in part.word) == "/*"
+            and not literally
+        ):
             fields.add(self.values["0"].rpartition("/")[0], True)
             return
         given = value is not None and (value != "" or not part.operator.startswith(":"))
@@ -94,7 +103,7 @@ class Scope:
         if given:
             self._whole(part, f"${name}", value or "", line)
             fields.add(value or "", part.quoted, name=name)
-        elif operator in ("-", "="):
+        elif operator == "-":
             self._expand(part.word, line, fields, command)
         elif value is None or operator == "?":
             raise refuse(
@@ -104,7 +113,7 @@ class Scope:
             )
 
     def _whole(self, part: Part, shown: str, value: str, line: int) -> None:
-        if not part.quoted and (re.search(r"\s", value) or _GLOB.search(value)):
+        if not part.quoted and (_BLANK.search(value) or _GLOB.search(value)):
             raise refuse(line, f"{shown} is not quoted, and a shell parts or matches its value", f'Write "{shown}".')
 
     def _note_optional(self, part: Part, line: int, command: Substitution) -> None:
@@ -113,6 +122,23 @@ class Scope:
         fields = inner.done()
         if len(fields) == 2 and fields[1].names == {part.text} and fields[0].text.startswith("--"):
             self.optional[fields[0].text[2:]] = part.text
+
+
+def _as_quoted(parts: t.Sequence[Part]) -> tuple[Part, ...]:
+    """The parts with nothing in them that a blank would part."""
+    return tuple(part._replace(quoted=True, word=_as_quoted(part.word)) for part in parts)
+
+
+def _refuse_home(parts: t.Sequence[Part], line: int) -> None:
+    """Refuse a ``~`` where a shell may put a home directory: at the beginning, and behind `=`, `:` and a blank."""
+    before = ":"
+    for part in parts:
+        if part.kind == "text" and not part.quoted:
+            if part.text == "~" and before in ":= \t\n":
+                raise refuse(line, "~ is another folder for each user", "Write the folder out.")
+            before = part.text
+        else:
+            before = "x"
 
 
 class _Fields:
@@ -125,9 +151,9 @@ class _Fields:
 
     def add(self, text: str, quoted: bool, name: str | None = None, secret: bool = False) -> None:
         """A further piece of text: the value of ``name``, or what is written there."""
-        if not quoted and name is None and re.search(r"\s", text):
-            for piece in re.findall(r"\s+|\S+", text):
-                if piece.isspace():
+        if not quoted and name is None and _BLANK.search(text):
+            for piece in re.findall(r"[ \t\n]+|[^ \t\n]+", text):
+                if _BLANK.match(piece):
                     self._end()
                 else:
                     self.add(piece, True)

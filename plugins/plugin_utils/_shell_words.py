@@ -1,8 +1,8 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The words of a small shell script, parted as sh, bash and zsh alike do. Nothing is ever executed.
+"""The words of a small shell script, parted as sh and bash alike do. Nothing is ever executed.
 
-Only what the three agree on is taken. Anything else is refused with the number of its line and what to write instead.
+Only what the two agree on is taken. Anything else is refused with the number of its line and what to write instead.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def refuse(line: int, what: str, instead: str) -> RadianceError:
 def statements(text: str) -> list[Statement]:
     """The simple commands of a script in their order. Raises RadianceError ``script_not_understood``."""
     reader = _Reader(text)
+    reader.refuse_odd_ends()
     out: list[Statement] = []
     words: list[Word] = []
     line = 1
@@ -84,6 +85,15 @@ class _Reader:
     @property
     def line(self) -> int:
         return self.text.count("\n", 0, self.at) + 1
+
+    def refuse_odd_ends(self) -> None:
+        """Refuse what an editor may hide: a shell takes a carriage return for a part of the word before it."""
+        for mark, what in (("\r", "a carriage return"), ("\0", "a NUL")):
+            if mark in self.text:
+                self.at = self.text.index(mark)
+                raise refuse(
+                    self.line, f"it has {what}, which a shell does not read as the end of a word", "Remove it."
+                )
 
     def token(self) -> Word | str:
         """The next word, or an operator; an empty text at the end. A redirection is read over."""
@@ -124,6 +134,8 @@ class _Reader:
         mark = next((mark for mark in _REDIRECTIONS if self.text.startswith(mark, start)), None)
         if mark is None:
             return False
+        if start - self.at > 1:
+            raise refuse(self.line, "a number of two digits stands before its redirection", "Put a blank between them.")
         self.at = start + len(mark)
         self._skip_blanks()
         self.word()
@@ -147,7 +159,8 @@ class _Reader:
                 self.at += 2
             elif character == "\\":
                 escaped = self.text[self.at + 1 : self.at + 2]
-                kept = quoted and escaped not in ("$", "`", '"', "\\", "}")
+                # A brace is only escaped where it would end something.
+                kept = quoted and escaped not in ("$", "`", '"', "\\", *ends)
                 parts.append(Part("text", "\\" + escaped if kept else escaped, True))
                 self.at += 2
             elif character == "'" and not quoted:
@@ -193,6 +206,8 @@ class _Reader:
         if self.text.startswith("${", self.at):
             return self._braces(quoted)
         name = _NAME.match(self.text, self.at + 1)
+        if self.text.startswith("\\\n", name.end() if name else self.at + 1):
+            raise refuse(self.line, "a variable is parted by the end of the line", "Write it on one line, in braces.")
         self.at += 1
         if name is None:
             return Part("text", "$", True)
@@ -219,6 +234,12 @@ class _Reader:
             operator = _OPERATOR_OF_NAME.match(self.text, self.at)
             if operator is not None:
                 self.at = operator.end()
+                if operator.group().endswith("="):
+                    raise refuse(
+                        self.line,
+                        f"${{{name.group()}{operator.group()}…}} sets a variable on its way",
+                        f"Write {name.group()}=… into the env.",
+                    )
             word = self._parts("}", quoted) if operator is not None else []
             if self.text.startswith("}", self.at):
                 self.at += 1

@@ -69,6 +69,14 @@ a=1; b="$a 2"
 . "$(dirname "$0")/q.env" || exit 1
 LATE=3 exec show "$b" $a "${b}"#no
 """,
+    # Blanks that part no words, a brace that nothing ends by, a default that an assignment keeps whole.
+    """\
+#!/bin/sh
+. "$(dirname "$0")/q.env"
+x=${EMPTY:-a b}
+export y=$SLAB z
+exec show one\u00a0word ${EMPTY:-no\u00a0word} "a\\}b" "${EMPTY:-c\\}d}" "$x" "$y"
+""",
 ]
 
 
@@ -143,6 +151,36 @@ REFUSED = [
     ("exec e ${SLAB%0}\n", 1, "cuts"),
     ("exec e ${SLAB/0/1}\n", 1, "expansion"),
     ("f() { :; }\nexec e\n", 1, "function"),
+    # What one shell makes otherwise than the other, or than it looks.
+    ("exec e \\\n  --model m\r\n", 2, "carriage return"),
+    ("exec e 10>log\n", 1, "two digits"),
+    ('exec e "$\\\nSLAB"\n', 1, "end of the line"),
+    ('exec e "$SL\\\nAB"\n', 1, "end of the line"),
+    (": ${X:=5}\nexec e\n", 1, "${X:=…}"),
+    ("exec e --model=~/m\n", 1, "~"),
+    ('x=~/m\nexec e "$x"\n', 1, "~"),
+    ('x=/m:~/n\nexec e "$x"\n', 1, "~"),
+    ('exec e "${@:-x}"\n', 1, "$@"),
+    ('exec e "${#:-x}"\n', 1, "$#"),
+    ("exec e ${0%'/*'}\n", 1, "cuts"),
+    ("#!/bin/zsh\nexec e\n", 1, "interpreter"),
+    ("#!/usr/bin/python3\nexec e\n", 1, "interpreter"),
+    ('export "SLAB=1"\nexec e\n', 1, "`export`"),
+    ("export -n X=1\nexec e\n", 1, "`export`"),
+    ("x='a b'\nexport y=$x\nexec e\n", 2, 'Write "$x"'),
+    ("X=1 :\nexec e\n", 1, "where sh keeps it"),
+    ("X=1 " + READS + "exec e\n", 1, "where sh keeps it"),
+    ("X=1 exec >&2\nexec e\n", 1, "where sh keeps it"),
+    ("printf -v X 5\nexec e\n", 1, "`printf`"),
+    ("IFS=,\nexec e\n", 1, "IFS"),
+    ("set pipefail\nexec e\n", 1, "`set`"),
+    ("set -e pipefail\nexec e\n", 1, "`set`"),
+    ("set -k\nexec e a=b\n", 1, "`set`"),
+    ("set -n\nexec e\n", 1, "`set`"),
+    ("mkdir x || true |\nexec e\nexec f\n", 1, "'|'"),
+    ('exec "$@"\n', 1, "no command"),
+    ('exec e "$(cat #x)"\n', 1, "command"),
+    ('exec e "$(cat\n/srv/key)"\n', 1, "command"),
 ]
 
 
@@ -151,6 +189,18 @@ def test_what_is_not_read_is_refused_by_its_line(script: str, line: int, names: 
     with pytest.raises(RadianceError) as refused:
         read(script)
     assert refused.value.text.startswith(f"line {line}: ") and names in refused.value.text
+
+
+def test_an_env_that_says_how_values_are_parted_is_refused() -> None:
+    with pytest.raises(RadianceError, match="line 1: IFS decides"):
+        read_script(READS + "exec e $LIST\n", "/srv/q/scripts/serve.sh", {"IFS": ","}, "/srv/q/scripts/q.env")
+
+
+@pytest.mark.parametrize(
+    "words", ["#!/bin/sh", "#! /bin/bash -eu", "#!/usr/bin/env bash", "#!/usr/bin/dash", "set -euo pipefail"]
+)
+def test_how_a_script_is_begun_changes_no_word(words: str) -> None:
+    assert [field.text for field in read(words + "\nexec e --x\n").command] == ["e", "--x"]
 
 
 def test_each_flag_knows_its_line_and_the_variables_in_its_value() -> None:
