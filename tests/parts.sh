@@ -196,7 +196,7 @@ part_units() {
     seed
     mapfile -t files < <(
         sources 'tests/unit/plugins/modules/test_*.py' 'tests/unit/plugins/module_utils/*test_*.py' |
-            grep -vE '/test_(switch_(units|kills|by_hand|survives)[a-z_]*|probes_truth)\.py$'
+            grep -vE '/test_(switch_(units|kills|by_hand|survives|handover)[a-z_]*|probes_truth)\.py$'
     )
     with_tree ansible-test units --color no --num-workers 3 --target-python venv/3.9 "${files[@]}"
 }
