@@ -165,12 +165,15 @@ def test_a_slow_drip(faulty: Any) -> None:
 
 
 def test_a_failure_in_the_middle(faulty: Any) -> None:
-    engine = faulty("fail_midway:10")
-    status, body, _headers = ask(engine)
+    # Slow and late enough that a stream has begun when it comes, also where the machine is busy.
+    engine = faulty("fail_midway:100", serve_speedup=1)
+    status, body, _headers = ask(engine, max_tokens=200, ignore_eos=True)
     assert (status, body["error"]["type"]) == (500, "internal_server_error")
     assert body["error"]["message"] == "the engine failed this request: a step of it failed on the device"
     connection = http.client.HTTPConnection("127.0.0.1", engine.port, timeout=20)
-    connection.request("POST", "/v1/completions", json.dumps({"prompt": "x y", "max_tokens": 200, "stream": True}))
+    connection.request(
+        "POST", "/v1/completions", json.dumps({"prompt": "x y", "max_tokens": 200, "ignore_eos": True, "stream": True})
+    )
     answer = connection.getresponse()
     assert answer.status == 200
     events = answer.read().decode().split("\n\n")[:-1]
