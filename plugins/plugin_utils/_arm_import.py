@@ -28,14 +28,14 @@ _NAMES = (
 )
 _LEAST = {"weights_mib": 1, "prompt_tokens": 1, "generated_tokens": 1, "num_speculative_tokens": 0}
 _RATES = ("prefill_tps", "decode_tps")
-_EXAMPLE = "{weights_mib: 25600, prefill_tps: 3584, prompt_tokens: 43500, kv_cache_dtype: fp8}"
+EXAMPLE = "{weights_mib: 25600, prefill_tps: 3584, prompt_tokens: 43500, kv_cache_dtype: fp8}"
 _RELEASE = re.compile(r"^[0-9]+(?:\.[0-9]+)+")
 
 
 def arm_fields(item: t.Any) -> Json:
     """The own fields of an arm of the record. Raises ValueError with a sentence."""
     if not isinstance(item, dict):
-        raise ValueError(f"{item!r} is no arm. Write it like {_EXAMPLE}.")
+        raise ValueError(f"{item!r} is no arm. Write it like {EXAMPLE}.")
     unknown = [name for name in item if name not in _NAMES]
     if unknown:
         raise ValueError(f"{', '.join(unknown)} is not known here. An arm takes {', '.join(_NAMES)}.")

@@ -19,7 +19,6 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arm_impor
 
 Json = dict[str, t.Any]
 
-_EXAMPLE = "{weights_mib: 25600, prefill_tps: 3584, prompt_tokens: 43500, kv_cache_dtype: fp8}"
 _LARGEST_BYTES = 1 << 20
 # What the file may hold, by the name of its list: the kind of line, one of them in words, and what makes its fields.
 _LISTS: dict[str, tuple[str, str, t.Callable[[t.Any], Json]]] = {
@@ -111,7 +110,7 @@ def _lists(path: str) -> dict[str, list[t.Any]]:
             return {name: lists[name] for name in _LISTS if name in lists}
         wrong = (
             "is no list of arms, and holds no lists `arms` and `verdicts` alone. Write one arm an item, like "
-            f"- {_EXAMPLE}"
+            f"- {_arm_import.EXAMPLE}"
         )
         if len(raw) > _LARGEST_BYTES:
             wrong = f"is larger than {_LARGEST_BYTES:,} bytes"
