@@ -8,7 +8,6 @@ the log has numbers, of what happened. Each file is somebody's, with a part of o
 
 from __future__ import annotations
 
-import posixpath
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
@@ -17,6 +16,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _fleet_log,
     _history,
     _managed_text,
+    _markdown,
     _runbook,
 )
 
@@ -34,8 +34,6 @@ def fleet_document(text: str, kind: str, about: t.Mapping[str, t.Any]) -> dict[s
     why the file is left as it is.
     """
     try:
-        if "\ufffd" in text:
-            raise RadianceError("it is not UTF-8 text. Nothing was changed. Convert it first.", code="not_utf8")
         return {"text": _DOCUMENTS[kind](text, about), "objection": ""}
     except RadianceError as error:
         return {"text": text, "objection": f"{about['files'][kind]}: {error.text}"}
@@ -43,11 +41,6 @@ def fleet_document(text: str, kind: str, about: t.Mapping[str, t.Any]) -> dict[s
 
 def _name(about: t.Mapping[str, t.Any]) -> str:
     return _managed_text.block_name(about["service"], str(about["host"]))
-
-
-def _link(path: str, page: str) -> str:
-    """A link to a file of the fleet directory from another one."""
-    return f"[{path}]({posixpath.relpath(path, posixpath.dirname(page) or '.')})"
 
 
 def _less(about: t.Mapping[str, t.Any]) -> str:
@@ -59,7 +52,7 @@ def _less(about: t.Mapping[str, t.Any]) -> str:
 
 def _agents(text: str, about: t.Mapping[str, t.Any]) -> str:
     name, files = _name(about), about["files"]
-    links = [_link(files[kind], files["agents"]) for kind in ("env", "bats", "runbook")]
+    links = [_markdown.link(files[kind], files["agents"]) for kind in ("env", "bats", "runbook")]
     cells = [name, str(about["host"]), links[0] + _less(about), *links[1:]]
     row = f"| {' | '.join(cells)} |"
     return _blocks.with_row(text or "# Fleet\n", _SERVICES, row, f"| {name} |", [_HEADING, "", *_TABLE])
@@ -67,11 +60,9 @@ def _agents(text: str, about: t.Mapping[str, t.Any]) -> str:
 
 def _llms(text: str, about: t.Mapping[str, t.Any]) -> str:
     name, files = _name(about), about["files"]
-    runbook = posixpath.relpath(files["runbook"], posixpath.dirname(files["llms"]) or ".")
-    row = (
-        f"- [{name}]({runbook}): radiance endpoint on {about['host']}, its pair and shape in "
-        f"{_link(files['env'], files['llms'])}{_less(about)}"
-    )
+    runbook = _markdown.link(files["runbook"], files["llms"], name)
+    env = _markdown.link(files["env"], files["llms"])
+    row = f"- {runbook}: radiance endpoint on {about['host']}, its pair and shape in {env}{_less(about)}"
     return _blocks.with_row(text or "# Fleet\n", _SERVICES, row, f"- [{name}](", [_HEADING, ""])
 
 

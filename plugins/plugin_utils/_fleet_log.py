@@ -8,10 +8,9 @@ An entry is written once. Later runs fill in verdicts that were open, and leave 
 from __future__ import annotations
 
 import re
-import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _env_text, _history, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _env_text, _history, _markdown, _words
 
 Entry = t.Mapping[str, t.Any]
 
@@ -53,16 +52,12 @@ def _entry(name: str, attempt: t.Sequence[Entry], level: str) -> list[str]:
     on = "" if name.endswith(f" on {planned['host']}") else f" on {planned['host']}"
     plan = planned["plan"]
     lines = [f"{level} {ended['at']}: {name}{on}, {words[ended['kind']]}", ""]
-    lines += _wrapped(f"From {_words.pair_words(plan['from'])} to {_words.pair_words(plan['to'])}.")
+    lines += _markdown.wrapped(f"From {_words.pair_words(plan['from'])} to {_words.pair_words(plan['to'])}.")
     if ended["kind"] == "rolled_back":
-        says = _env_text.one_line(ended["says"]).replace("`", "'")
-        lines += ["", f"It was undone in phase {ended['phase']}:", "", "```text", *textwrap.wrap(says, 100), "```"]
+        says = _markdown.wrapped(_env_text.one_line(ended["says"]))
+        lines += ["", f"It was undone in phase {ended['phase']}:", "", *_markdown.fenced(*says)]
     lines += ["", f"Record {ended['id']}; predicted, and what came of it:", ""]
     return lines + [_verdict_line(item) for item in _history.judged(attempt)]
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, 100, break_on_hyphens=False, break_long_words=False)
 
 
 def _verdict_line(item: t.Mapping[str, t.Any]) -> str:

@@ -7,11 +7,10 @@ What the boot printed is quoted as printed; every other number is in the env, an
 
 from __future__ import annotations
 
-import posixpath
-import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._markdown import fenced, link, wrapped
 
 Entry = t.Mapping[str, t.Any]
 
@@ -45,12 +44,7 @@ def runbook_lines(name: str, about: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def _link(kind: str, about: t.Mapping[str, t.Any]) -> str:
-    path, page = about["files"][kind], about["files"]["runbook"]
-    return f"[{path}]({posixpath.relpath(path, posixpath.dirname(page) or '.')})"
-
-
-def _wrapped(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, 100, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    return link(about["files"][kind], about["files"]["runbook"])
 
 
 def _where(about: t.Mapping[str, t.Any]) -> list[str]:
@@ -60,7 +54,7 @@ def _where(about: t.Mapping[str, t.Any]) -> list[str]:
         runs = f"`{managed['unit']}` of the {managed['scope']} on `{about['host']}`"
     if managed["container"]:
         runs += f", container `{managed['container']}`"
-    lines = _wrapped(
+    lines = wrapped(
         f"Pair, shape, image, model and port are in {_link('env', about)}, and nowhere else. Its header says which "
         "plan made the pair, from which boot, with what arithmetic, and what came of each prediction."
     )
@@ -76,47 +70,43 @@ def _where(about: t.Mapping[str, t.Any]) -> list[str]:
     ]
 
 
-def _fenced(*lines: str, kind: str = "text") -> list[str]:
-    return [f"```{kind}", *(line.replace("`", "'") for line in lines), "```"]
-
-
 def _playbook(book: str, about: t.Mapping[str, t.Any], *words: str) -> str:
     asked = ["ansible-playbook", book, "-l", str(about["host"]), "-e", f"service={about['service']['name']}", *words]
     return " ".join(asked)
 
 
 def _reading(about: t.Mapping[str, t.Any], attempt: t.Sequence[Entry]) -> list[str]:
-    lines = _wrapped(
+    lines = wrapped(
         "The first command reads the boot that runs, holds it to the files and to what was predicted, and changes "
         "nothing. The second shows the bare lines on the host."
     )
-    lines += ["", *_fenced(_playbook("playbooks/verify.yml", about), _on_the_host(about["service"]), kind="sh"), ""]
+    lines += ["", *fenced(_playbook("playbooks/verify.yml", about), _on_the_host(about["service"]), kind="sh"), ""]
     switched = next((entry for entry in reversed(attempt) if entry["kind"] == "switched"), None)
     ledger = (switched or {}).get("ledger") or {}
     settled = [str(item["line"]) for item in ledger.get("settled") or []]
     if settled:
-        lines += _wrapped(f"The boot `{ledger['fingerprint']}`, which proved the pair in force, printed:")
-        lines += ["", *_fenced(*settled), ""]
+        lines += wrapped(f"The boot `{ledger['fingerprint']}`, which proved the pair in force, printed:")
+        lines += ["", *fenced(*settled), ""]
     else:
         lines += ["No boot of a resize is on record yet for the pair in force.", ""]
     return [
         *lines,
-        *_wrapped(
+        *wrapped(
             "- `settled at A free against B`: A stays free, B has to. What A has more is all that can be given to "
             "the pair, and nothing else on the card is spare.",
             "  ",
         ),
-        *_wrapped(
+        *wrapped(
             "- `backs N sequences all at M tokens at once`: the pool holds its contract. Another wording means that "
             "it does not.",
             "  ",
         ),
-        *_wrapped(
+        *wrapped(
             "- `slab slots` and `pinned pool slots`: the experts on the card and those in the host's memory; their "
             "sum stays.",
             "  ",
         ),
-        *_wrapped("- `sampler: … R rows`: sequences times one more than the speculation depth.", "  "),
+        *wrapped("- `sampler: … R rows`: sequences times one more than the speculation depth.", "  "),
     ]
 
 
@@ -131,7 +121,7 @@ def _on_the_host(service: t.Mapping[str, t.Any]) -> str:
 
 
 def _gates(about: t.Mapping[str, t.Any], made: Entry | None) -> list[str]:
-    lines = _wrapped(
+    lines = wrapped(
         f"They hold before every restart. The bounds are in the header of {_link('env', about)}, and "
         f"{_link('bats', about)} fails when somebody edits the env beyond them."
     )
@@ -142,27 +132,27 @@ def _gates(about: t.Mapping[str, t.Any], made: Entry | None) -> list[str]:
     by_line: dict[str, list[str]] = {}
     for gate in gates:
         by_line.setdefault(" ".join(str(gate["from"]).split()), []).append(gate["name"])
-        lines += _wrapped(f"- `{gate['name']}`: {MEANINGS[gate['name']]}", "  ")
+        lines += wrapped(f"- `{gate['name']}`: {MEANINGS[gate['name']]}", "  ")
         if gate.get("accepted"):
-            lines += _wrapped("  Not held to here, knowingly: the header of the env has the reason.", "  ")
+            lines += wrapped("  Not held to here, knowingly: the header of the env has the reason.", "  ")
     for line, names in by_line.items():
-        said = textwrap.wrap(line, 100, break_on_hyphens=False, break_long_words=False)
-        lines += ["", *_wrapped(f"By {' and '.join(f'`{name}`' for name in names)}:"), "", *_fenced(*said)]
+        by = f"By {' and '.join(f'`{name}`' for name in names)}:"
+        lines += ["", *wrapped(by), "", *fenced(*wrapped(line))]
     return lines
 
 
 def _commands(about: t.Mapping[str, t.Any]) -> list[str]:
     plan, fill = _playbook("playbooks/plan.yml", about, "-e fill=true"), _playbook("resize.yml", about, "-e fill=true")
     return [
-        *_wrapped(
+        *wrapped(
             "With the playbooks and not by hand: they read the ledger, plan, restart once, and put the old pair back "
             "when the new one does not hold. `weights_mib` and `kv_mib` state a pair, `max_num_seqs` and "
             "`max_model_len` a shape; `fill` gives the slab what the contract leaves."
         ),
         "",
-        *_fenced(plan, fill, kind="sh"),
+        *fenced(plan, fill, kind="sh"),
         "",
         "To return to what ran before the last switch, and to see what may be returned to:",
         "",
-        *_fenced(str(about["undo"]), _playbook("playbooks/history.yml", about), kind="sh"),
+        *fenced(str(about["undo"]), _playbook("playbooks/history.yml", about), kind="sh"),
     ]
