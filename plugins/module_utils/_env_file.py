@@ -222,7 +222,7 @@ def render_env(header: t.Sequence[str], values: t.Mapping[str, str]) -> str:
     for line in header:
         for part in re.split("[\r\n]", line):
             # bash loses lines behind a NUL, and systemd takes the next one for comment where this ends in a backslash.
-            shown = re.sub("[\0-\x1f\x7f]", " ", part)
+            shown = re.sub("[\0-\x1f\x7f]", " ", part).replace("\ufffd", "?")
             out.append(f"# {shown}".rstrip("\\ "))
     if out:
         out.append("")

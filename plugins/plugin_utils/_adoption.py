@@ -61,6 +61,8 @@ def survey(
         *_equal(found, command["argv"]),
         *_pair_and_shape(found, names),
     ]
+    owned = [] if objections else _ready_item.owned(known, found)
+    objections += _of_others(owned, [there["env"] for there in texts.values()], names["env"], service, host)
     against = [] if objections else _ready_item.held_against(service, item, found)
     if against:
         objections.append(
@@ -71,7 +73,7 @@ def survey(
         "objections": objections,
         "service": known,
         "item": _ready_item.item_lines(known) if against else [],
-        "owned": [] if objections else _ready_item.owned(known, found),
+        "owned": [] if objections else owned,
     }
 
 
@@ -95,7 +97,11 @@ def _unreadable(kind: str, text: str, shown: str, there: str, service: Service, 
     if not text:
         way_out = f"Name it in `paths` of {service['name']}" if shown == there else f"Copy {there} there, and commit it"
         return [f"There is no {shown}. {way_out}."]
-    if kind != "bats" and _managed_text.kind_of(text, _managed_text.block_name(service, host)) == "ours":
+    try:
+        ours = _managed_text.kind_of(text, _managed_text.block_name(service, host)) == "ours"
+    except RadianceError as error:
+        return [f"{shown}, {error.text}"]
+    if kind != "bats" and ours:
         return [f"{shown} is a file of this collection as a whole: there is nothing to adopt."]
     if not text.endswith("\n"):
         return [f"{shown} ends without a newline. Add it, so that a line can follow."]
@@ -139,7 +145,19 @@ def _equal(found: Found, running: t.Sequence[str]) -> list[str]:
 
 
 def _is_program(word: t.Sequence[str], program: str) -> bool:
-    return bool(word) and posixpath.basename(word[0]) == posixpath.basename(program)
+    """Whether a word of the process is the program. One that was named without its folder was looked for in PATH."""
+    return bool(word) and (word[0] if "/" in program else posixpath.basename(word[0])) == program
+
+
+def _of_others(owned: t.Sequence[str], envs: t.Sequence[str], path: str, service: Service, host: str) -> list[str]:
+    """That none of the keys is in the block of another service, which reads the same env."""
+    taken = {key: name for env in envs for key, name in _managed_text.keys_of_others(env, service, host).items()}
+    return [
+        f"{key} in {path} is in the block of {taken[key]}. Give {service['name']} a key of its own, and name it in its "
+        "script."
+        for key in owned
+        if key in taken
+    ]
 
 
 def _pair_and_shape(found: Found, names: t.Mapping[str, str]) -> list[str]:

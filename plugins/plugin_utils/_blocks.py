@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Blocks of ours in a file of somebody else: each between two marker lines, everything around them byte for byte.
 
-Text in, text out. A file keeps its line ends (CRLF where its first line has it) and what it had at its end. Lines are
-counted from 0 here and from 1 in messages. A marker without its counterpart is refused: nobody can tell where the block
-ended, and a guess would take somebody's lines.
+Text in, text out. A file keeps its line ends (CRLF where its first line has it) and what it had at its end; one that is
+not UTF-8 is refused. Lines are counted from 0 here and from 1 in messages. A marker without its counterpart is refused:
+nobody can tell where the block ended, and a guess would take somebody's lines.
 """
 
 from __future__ import annotations
@@ -37,7 +37,16 @@ HASH = Style("#", "", False)
 
 
 def found(text: str, style: Style = MARKDOWN) -> list[Block]:
-    """The blocks of a text in their order. Raises RadianceError ``marker_damaged``, naming the line and the block."""
+    """The blocks of a text in their order.
+
+    Raises RadianceError ``marker_damaged``, naming the line and the block, and ``not_utf8``: the text would come back
+    with other bytes.
+    """
+    if "\ufffd" in text:
+        where = text.count("\n", 0, text.index("\ufffd")) + 1
+        raise RadianceError(
+            f"line {where} is not UTF-8 text. Nothing was changed. Convert the file first.", code="not_utf8"
+        )
     marker = re.compile(
         rf"\s*{style.opens}\s*(?P<mark>BEGIN|END)\s+{re.escape(_files.MARKER)};\s*(?P<name>\S.*?)\s*{style.closes}\s*"
     )
@@ -89,7 +98,8 @@ def placed(text: str, name: str, body: t.Sequence[str], style: Style = MARKDOWN,
     """
     blocks = found(text, style)
     air = [""] if style.airy else []
-    content = [*air, *body, *air]
+    # What the engine printed may have it, and it would keep this text from being taken for UTF-8.
+    content = [*air, *(line.replace("\ufffd", "?") for line in body), *air]
     here = next((block for block in blocks if block.name == name), None)
     if here is not None:
         return with_body(text, here, content)

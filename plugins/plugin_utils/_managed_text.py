@@ -64,12 +64,23 @@ def env_file(text: str, service: t.Mapping[str, t.Any] | None = None, host: str 
         errors += [{"line": env.lines[name], "text": f"{name} {_SECRET}"} for name in secrets]
         values = {name: value for name, value in values.items() if name not in secrets}
     if block is not None:
-        within = {name for line in _blocks.body_of(text, block) for name in _ASSIGNED.findall(line)[:1]}
+        within = _assigned_in(text, block)
         values = {name: value for name, value in values.items() if name in within}
     if service:
         ours = _files.our_keys(service)
         values = {ours.get(name, name): value for name, value in values.items()}
     return {"values": values, "errors": errors, "managed": _files.MARKER in text, "adopted": block is not None}
+
+
+def keys_of_others(text: str, service: t.Mapping[str, t.Any], host: str) -> dict[str, str]:
+    """The keys of an env that stand in blocks of other services, with the name of the block."""
+    name = block_name(service, host)
+    others = [block for block in _blocks.found(text, HASH) if block.name != name]
+    return {key: block.name for block in others for key in _assigned_in(text, block)}
+
+
+def _assigned_in(text: str, block: Block) -> set[str]:
+    return {found[1] for line in _blocks.body_of(text, block) if (found := _ASSIGNED.match(line))}
 
 
 def env_placed(
@@ -99,7 +110,7 @@ def placed(whole: str, body: t.Sequence[str], service: t.Mapping[str, t.Any], ho
     """``whole``, or where only a block of ``current`` is ours, ``current`` with ``body`` in it."""
     name = block_name(service, host)
     if kind_of(current, name) != "block":
-        return whole
+        return whole.replace("\ufffd", "?")
     return _blocks.placed(t.cast("str", current), name, body, HASH)
 
 

@@ -131,6 +131,12 @@ def test_another_command_line_than_the_one_that_runs_is_refused() -> None:
     said = the_objection(argv=other)
     assert "`--vram-kv-mib 5120 --max-num-seqs`" in said and "`--vram-kv-mib 5119 --max-num-seqs`" in said
     assert "the running process has" in the_objection(argv=[*ARGV, "--no-warmup"])
+    # The same program in another folder is another one.
+    script, runs = SERVE.replace("exec podman", "exec /opt/new/podman"), ["/opt/old/podman", *ARGV[1:]]
+    assert "`/opt/new/podman run`, and the running process has `/opt/old/podman run`" in the_objection(
+        serve=script, argv=runs
+    )
+    assert survey(serve=script, argv=["/opt/new/podman", *ARGV[1:]])["objections"] == []
     assert "the running process has" in the_objection(argv=ARGV[:-2])
 
 
@@ -186,6 +192,16 @@ def test_one_key_for_two_flags_is_refused() -> None:
     assert "POOL_MIB in scripts/qwen.env is the value of" in said and "Give each a key of its own" in said
 
 
+def test_a_key_in_the_block_of_another_service_is_refused() -> None:
+    marks = [f"# {mark} kvfleet.radiance: managed; nightly\n" for mark in ("BEGIN", "END")]
+    shared = ENV.replace("PORT=8001\n", f"{marks[0]}PORT=8001\n{marks[1]}")
+    found = survey(env=shared)
+    assert found["objections"] == [
+        "PORT in scripts/qwen.env is in the block of nightly. Give qwen a key of its own, and name it in its script."
+    ]
+    assert found["owned"] == []
+
+
 def test_files_that_differ_here_and_there_are_told_by_value() -> None:
     said = the_objection(fleet={"env": ENV.replace("POOL_MIB=5120", "POOL_MIB=6144") + "HF_TOKEN=hf_secret\n"})
     assert "POOL_MIB (6144 here, 5120 on dankserver-a), HF_TOKEN" in said and "secret" not in said
@@ -207,6 +223,13 @@ def test_what_cannot_be_read_is_refused_with_its_line() -> None:
         fleet={"env": ""}
     )
     assert "ends without a newline" in the_objection(fleet={"bats": "x"})
+    # Written back, it would have other bytes.
+    latin = "# na\ufffdve\n"
+    for kind, text in (("env", ENV), ("serve", SERVE.partition("\n")[2]), ("bats", "")):
+        assert ", line 1 is not UTF-8 text." in the_objection(fleet={kind: latin + text})
+    assert "scripts/qwen.env, line 1: the block 'x' begins there and has no END" in the_objection(
+        fleet={"env": "# BEGIN kvfleet.radiance: managed; x\n" + ENV}
+    )
     assert "nothing to adopt" in the_objection(fleet={"env": "# kvfleet.radiance: managed; the pair\n" + ENV})
 
 

@@ -228,5 +228,5 @@ def test_a_file_that_cannot_be_kept_is_named_and_left(example: t.Any) -> None:
     made = _documents.fleet_document("na\ufffdve\n", "llms", about(UNIT, [], example.new))
     assert made == {
         "text": "na\ufffdve\n",
-        "objection": "llms.txt: it is not UTF-8 text. Nothing was changed. Convert it first.",
+        "objection": "llms.txt: line 1 is not UTF-8 text. Nothing was changed. Convert the file first.",
     }
