@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
@@ -68,8 +69,23 @@ def systemctl(scope: str, *words: str, timeout: float = 60) -> Done:
 
     Raises RadianceError ``command_missing`` and ``command_stuck``.
     """
-    manager = ["--user"] if scope == "user" else []
-    return run(["systemctl", *manager, "--no-pager", "--no-ask-password", *words], timeout)
+    return run([*argv(scope), "--no-pager", "--no-ask-password", *words], timeout)
+
+
+def argv(scope: str, *words: str) -> list[str]:
+    """systemctl on the manager of the system or of the user, as a person writes it."""
+    return ["systemctl", *(["--user"] if scope == "user" else []), *words]
+
+
+def program(name: str, scope: str) -> list[str]:
+    """The words of a unit's ExecStart, none where it has none. Raises what ``systemctl`` raises."""
+    return exec_words(systemctl(scope, "show", "--property=ExecStart", "--value", "--", name).out)
+
+
+def exec_words(shown: str) -> list[str]:
+    """The command line in what ``systemctl show`` prints of ExecStart; it parts words by blanks and quotes nothing."""
+    found = re.search(r"argv\[\]=(.*?) ; ignore_errors=", shown)
+    return found.group(1).split() if found else []
 
 
 def lingers() -> bool | None:

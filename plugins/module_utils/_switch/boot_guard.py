@@ -10,10 +10,12 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import os
+import shlex
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import host_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import card_others, unit_files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
@@ -77,7 +79,7 @@ def prepare(
             if shown.get("UnitFileState") == "enabled-runtime" or not (
                 shown.get("UnitFileState") == "enabled" or any(shown.get(name) for name in _COMES_BACK)
             ):
-                enable = " ".join(["systemctl", *(["--user"] if scope == "user" else []), "enable", unit])
+                enable = shlex.join(units.argv(scope, "enable", unit))
                 run.warnings.append(
                     f"{unit} is {shown.get('UnitFileState') or 'of no target'}: when the machine restarts nothing "
                     f"starts it, and neither pair comes back by itself. To have it start: {enable}."
@@ -89,7 +91,7 @@ def prepare(
             if not changed and unit_files.properties(name, scope, "UnitFileState").get("UnitFileState") == "enabled":
                 phase.says = f"{name} is there: the old pair comes back where the machine goes down in this switch"
                 return
-            argv = ["systemctl", *(["--user"] if scope == "user" else []), "enable", name]
+            argv = units.argv(scope, "enable", name)
             unit_files.check_writable(path)
             if check_mode:
                 run.acted(argv)
@@ -124,10 +126,9 @@ def _starts(manager: Manager, alone: bool, others: t.Sequence[t.Mapping[str, t.A
     if not others:
         return []
     unit, scope = t.cast("tuple[str, str]", manager.watched())
-    systemctl = ["systemctl", *(["--user"] if scope == "user" else [])]
     again = [entry["manager"]["unit"] for entry in others if entry["manager"].get("scope") == scope]
-    stop = [[*systemctl, "stop", "--no-block", unit]] if again and alone else []
-    return stop + [[*systemctl, "start", "--no-block", name] for name in again]
+    stop = [units.argv(scope, "stop", "--no-block", unit)] if again and alone else []
+    return stop + [units.argv(scope, "start", "--no-block", name) for name in again]
 
 
 def disarm(state: State) -> None:

@@ -16,6 +16,7 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import referee, unit_files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
@@ -172,11 +173,10 @@ def warn_of_restart(run: Run, unit: tuple[str, str] | None, in_the_way: t.Sequen
         name, scope = entry["manager"].get("unit"), entry["manager"].get("scope")
         if name is None or unit_files.properties(name, scope, "UnitFileState").get("UnitFileState") != "enabled":
             continue
-        words = ["systemctl", *(["--user"] if scope == "user" else [])]
-        instead = f" ; {shlex.join([*words, 'enable', unit[0]])}" if unit is not None and unit[1] == scope else ""
+        instead = f" ; {shlex.join(units.argv(scope, 'enable', unit[0]))}" if unit and unit[1] == scope else ""
         run.warnings.append(
             f"{name} is enabled, so when the machine restarts it starts and takes the cards again. To have it stay "
-            f"stopped: {shlex.join([*words, 'disable', name])}{instead}"
+            f"stopped: {shlex.join(units.argv(scope, 'disable', name))}{instead}"
         )
 
 

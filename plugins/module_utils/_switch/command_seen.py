@@ -13,7 +13,6 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process, unit
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked_argv
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.unit_seen import exec_words
 
 _SCOPES = {"systemd": "system", "systemd_user": "user"}
 
@@ -64,7 +63,6 @@ def _of_process(service: str, pid_file: str | None, log: str | None) -> dict[str
 
 def _of_unit(manager: str, state: unit.Unit) -> dict[str, t.Any]:
     scope = _SCOPES[manager]
-    verb = shlex.join(["systemctl", *(["--user"] if scope == "user" else []), "status", state.name])
     if state.load_state != "loaded":
         raise RadianceError(
             f"The systemd of the {scope} has no unit {state.name} ({state.load_state}). Name the one that runs the "
@@ -73,21 +71,22 @@ def _of_unit(manager: str, state: unit.Unit) -> dict[str, t.Any]:
         )
     found = process.of(state.main_pid) if state.main_pid and state.runs else None
     if found is None:
+        status = shlex.join(unit.argv(scope, "status", state.name))
         raise RadianceError(
             f"{state.name} runs nothing: it is {state.active_state} ({state.sub_state}). Start it, and have its script "
-            f"`exec` the engine or its container in the foreground; `{verb}` tells more.",
+            f"`exec` the engine or its container in the foreground; `{status}` tells more.",
             code="unit_inactive",
         )
     if state.outdated:
         raise RadianceError(
             f"The file of {state.name} has changed since systemd read it, so a start would run something else. Have "
-            f"it read: systemctl {'--user ' if scope == 'user' else ''}daemon-reload.",
+            f"it read: {shlex.join(unit.argv(scope, 'daemon-reload'))}.",
             code="unit_outdated",
         )
     return {
         "manager": manager,
         "unit": state.name,
         "scope": scope,
-        "program": exec_words(unit.systemctl(scope, "show", "--property=ExecStart", "--value", "--", state.name).out),
+        "program": unit.program(state.name, scope),
         "argv": masked_argv(found.argv),
     }

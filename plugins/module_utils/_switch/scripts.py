@@ -12,6 +12,7 @@ from __future__ import annotations
 import shlex
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.unit_files import MARK
 
 _Entries = t.Sequence[t.Mapping[str, t.Any]]
@@ -68,7 +69,7 @@ def probation_script(
     ``armed`` becomes ``mark`` then, by a rename, with a line ``WALL RESULT CODE STATUS`` where the disk has room for
     it; from then on the script does nothing more.
     """
-    systemctl = "systemctl --user" if scope == "user" else "systemctl"
+    systemctl = " ".join(units.argv(scope))
     mark = shlex.quote(mark)
     name = shlex.quote(unit)
     return "\n".join(

@@ -68,7 +68,7 @@ class SystemdManager(UnitSeen):
             if now >= deadline:
                 raise RadianceError(
                     f"systemd has not begun to start {self.unit} within {_START_WAIT:g} s: another job is in its way. "
-                    f"{shlex.join(self._systemctl('list-jobs')[:-1])} names it.",
+                    f"{shlex.join(units.argv(self.scope, 'list-jobs'))} names it.",
                     code="start_failed",
                 )
             time.sleep(_POLL)
@@ -141,7 +141,7 @@ class SystemdManager(UnitSeen):
         return (
             f"systemd ended {self.unit} because its start took longer than the unit's own limit, TimeoutStartSec "
             f"({limit}). That tells nothing of whether the pair fits. Give the unit TimeoutStartSec=infinity, since a "
-            f"switch has its own ready_timeout, have it read ({shlex.join(self._systemctl('daemon-reload')[:-1])}), "
+            f"switch has its own ready_timeout, have it read ({shlex.join(units.argv(self.scope, 'daemon-reload'))}), "
             "and run this again"
         )
 

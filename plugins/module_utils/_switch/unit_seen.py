@@ -10,7 +10,6 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import time
@@ -29,12 +28,6 @@ _POLL = 0.3
 # A runtime whose database is locked, or a systemd that is reloading, answers a moment later.
 _PATIENCE = 10.0
 _Answer = t.TypeVar("_Answer")
-
-
-def exec_words(shown: str) -> list[str]:
-    """The command line in what ``systemctl show`` prints of ExecStart; it parts words by blanks and quotes nothing."""
-    found = re.search(r"argv\[\]=(.*?) ; ignore_errors=", shown)
-    return found.group(1).split() if found else []
 
 
 class UnitSeen(Manager):
@@ -61,7 +54,7 @@ class UnitSeen(Manager):
 
     def _systemctl(self, verb: str) -> list[str]:
         """The command as a person writes it."""
-        return ["systemctl", *(["--user"] if self.scope == "user" else []), verb, self.unit]
+        return units.argv(self.scope, verb, self.unit)
 
     def state(self) -> units.Unit:
         """How the unit stands. Raises RadianceError ``systemd_unreachable``."""
@@ -120,12 +113,12 @@ class UnitSeen(Manager):
         if state.load_state != "loaded":
             return (
                 f"unit: {self.unit} is {state.load_state} in the systemd of the {self.scope}. Put it there, have "
-                f"{shlex.join(self._systemctl('daemon-reload')[:-1])} read it, or correct `unit`"
+                f"{shlex.join(units.argv(self.scope, 'daemon-reload'))} read it, or correct `unit`"
             )
         if state.outdated:
             return (
                 f"unit: the file of {self.unit} has changed since systemd read it, and what a start would run is not "
-                f"what the file says. Run {shlex.join(self._systemctl('daemon-reload')[:-1])} first"
+                f"what the file says. Run {shlex.join(units.argv(self.scope, 'daemon-reload'))} first"
             )
         if self.scope == "user" and units.lingers() is False:
             return (
@@ -167,7 +160,7 @@ class UnitSeen(Manager):
 
     def program(self) -> list[str]:
         """The words of the unit's ExecStart."""
-        return exec_words(units.systemctl(self.scope, "show", "--property=ExecStart", "--value", self.unit).out)
+        return units.program(self.unit, self.scope)
 
     def no_program(self) -> str | None:
         """A few words when the program of ExecStart is not there."""

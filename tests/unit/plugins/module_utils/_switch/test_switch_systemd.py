@@ -11,10 +11,10 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.unit import exec_words
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import release
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import TIMEOUTS, read_request
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.unit_seen import exec_words
 
 SHOWN = (
     "{ path=/opt/inference/scripts/serve-flashnext.sh ; argv[]=/opt/inference/scripts/serve-flashnext.sh --quiet ; "
