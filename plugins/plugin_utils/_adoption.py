@@ -32,14 +32,14 @@ def survey(
     """Hold the files of a service to what runs.
 
     ``command`` is what ``service_command_info`` returns, ``texts`` are ``{target: {env, serve}, fleet: {env, serve,
-    bats}}``, empty where there is no file. Returns ``{objections, service, item, owned}``: sentences with one way out
-    each; the item of the inventory joined with what was found; its lines as YAML, where the inventory lacks or
-    contradicts a part of it; the keys of the env that would be ours, as the file calls them.
+    bats}}``, empty where there is no file. Returns ``{objections, item, owned}``: sentences with one way out each; the
+    item of the inventory joined with what was found, as lines of YAML, where the inventory lacks or contradicts a part
+    of it; the keys of the env that would be ours, as the file calls them.
     """
     names = _files.file_names(service, host)
     paths = {kind: posixpath.normpath(posixpath.join(target_dir, names[kind])) for kind in ("env", "serve")}
     shown = {"target": {kind: f"{host}:{path}" for kind, path in paths.items()}, "fleet": names}
-    nothing = {"service": dict(service), "item": [], "owned": []}
+    nothing = {"item": [], "owned": []}
     objections = _program(service, command, paths["serve"], target_dir)
     for side, there in texts.items():
         for kind, text in there.items():
@@ -71,7 +71,6 @@ def survey(
         )
     return {
         "objections": objections,
-        "service": known,
         "item": _ready_item.item_lines(known) if against else [],
         "owned": [] if objections else owned,
     }

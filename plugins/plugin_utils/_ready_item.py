@@ -20,8 +20,6 @@ _ORDER = (
     "name", "manager", "unit", "runtime", "container", "image", "engine", "model", "host", "port", "api_key_file",
     "cards", "flags", "env_names", "paths",
 )  # fmt: skip
-
-
 # What a field is where the item leaves it out.
 _DEFAULTS = {"host": "127.0.0.1", "unit": "{name}.service", "container": "{name}"}
 
