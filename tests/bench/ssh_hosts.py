@@ -87,12 +87,11 @@ def _drain(stream: t.IO[bytes], send: t.Callable[[bytes], None]) -> None:
 
 
 class Hosts:
-    """The server. ``asked`` has the commands of each host since the start, ``connections`` those that came in."""
+    """The server. ``asked`` has the commands of each host since the start."""
 
     def __init__(self, folder: pathlib.Path, names: t.Sequence[str]) -> None:
         self.folder, self.names, self.homes = folder, names, folder / "homes"
         self.asked: collections.Counter[str] = collections.Counter()
-        self.connections = 0
         for name in names:
             (self.homes / name).mkdir(parents=True)
         for part in ("host", "client"):
@@ -114,7 +113,6 @@ class Hosts:
                 return
             transport = paramiko.Transport(client)
             transport.add_server_key(self._host_key)
-            self.connections += 1
             with contextlib.suppress(paramiko.SSHException):
                 # With an event it does not wait for the handshake.
                 transport.start_server(event=threading.Event(), server=_Host(self))
