@@ -39,7 +39,7 @@ def survey(
     names = _files.file_names(service, host)
     paths = {kind: posixpath.normpath(posixpath.join(target_dir, names[kind])) for kind in ("env", "serve")}
     shown = {"target": {kind: f"{host}:{path}" for kind, path in paths.items()}, "fleet": names}
-    nothing = {"item": [], "owned": []}
+    nothing: dict[str, t.Any] = {"item": [], "owned": []}
     objections = _program(service, command, paths["serve"], target_dir)
     for side, there in texts.items():
         for kind, text in there.items():
