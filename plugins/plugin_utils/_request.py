@@ -221,8 +221,9 @@ def pair_request(
     options.update({name: asked[name] for name in ("host_pool_mib", "tp") if name in asked})
     options.update(measured)
     if made and made["request"] == {name: value for name, value in options.items() if name != "arms"}:
-        options.pop("min_gain_mib", None)
-        options.update({name: service[name] for name in ("min_gain_mib",) if name in service})
+        options["min_gain_mib"] = service.get("min_gain_mib")
+        if options["min_gain_mib"] is None:
+            del options["min_gain_mib"]
     return options
 
 
