@@ -103,13 +103,13 @@ def handover_notes(
         if handover and _in_the_way(other, plan):
             says += (
                 f" It is drained and stopped for {service['name']}, and stays stopped where that holds. To hand the "
-                f"cards back: {back_command(service, other, undo)}"
+                f"cards back: {_back_command(service, other, undo)}"
             )
         notes.append(says)
     return notes
 
 
-def back_command(service: Service, other: t.Mapping[str, t.Any], undo: str) -> str:
+def _back_command(service: Service, other: t.Mapping[str, t.Any], undo: str) -> str:
     """The command that hands the cards back, after the one that undoes a resize of ``service``."""
     again = _price_report.command(undo).replace(f"-e service={service['name']}", f"-e service={other['service']}")
     return f"{again} -e handover=true"

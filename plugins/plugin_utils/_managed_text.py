@@ -106,7 +106,7 @@ def env_placed(
     return _blocks.placed(current, name, _env_file.render_env(header, kept).rstrip("\n").split("\n"), HASH)
 
 
-def placed(whole: str, body: t.Sequence[str], service: t.Mapping[str, t.Any], host: str, current: str | None) -> str:
+def _placed(whole: str, body: t.Sequence[str], service: t.Mapping[str, t.Any], host: str, current: str | None) -> str:
     """``whole``, or where only a block of ``current`` is ours, ``current`` with ``body`` in it."""
     name = block_name(service, host)
     if kind_of(current, name) != "block":
@@ -114,12 +114,12 @@ def placed(whole: str, body: t.Sequence[str], service: t.Mapping[str, t.Any], ho
     return _blocks.placed(t.cast("str", current), name, body, HASH)
 
 
-def serve_placed(whole: str, service: t.Mapping[str, t.Any], host: str, current: str | None) -> str:
+def _serve_placed(whole: str, service: t.Mapping[str, t.Any], host: str, current: str | None) -> str:
     """The serve script: our own ``whole``, or somebody's with our comment in it."""
-    return placed(whole, serve_header(service, host), service, host, current)
+    return _placed(whole, _serve_header(service, host), service, host, current)
 
 
-def serve_header(service: t.Mapping[str, t.Any], host: str) -> list[str]:
+def _serve_header(service: t.Mapping[str, t.Any], host: str) -> list[str]:
     """The comment of an adopted serve script: what of it comes from the env, and how it is changed."""
     names = _files.file_names(service, host)
     keys = [_files.file_key(service, key) for key in ("VRAM_WEIGHTS_MIB", "VRAM_KV_MIB")]
@@ -129,13 +129,13 @@ def serve_header(service: t.Mapping[str, t.Any], host: str) -> list[str]:
     ]
 
 
-def bats_placed(whole: str, service: t.Mapping[str, t.Any], host: str, current: str | None) -> str:
+def _bats_placed(whole: str, service: t.Mapping[str, t.Any], host: str, current: str | None) -> str:
     """The gates: our own ``whole``, or the tests of it in somebody's file."""
     # The two lines that make it a file of its own.
     body = whole.rstrip("\n").split("\n")[2:]
     while body and not body[0]:
         body = body[1:]
-    return placed(whole, body, service, host, current)
+    return _placed(whole, body, service, host, current)
 
 
 def begun(text: str, name: str, before: int) -> str:
@@ -215,5 +215,5 @@ def current_files(
 
 def file_text(whole: str, kind: str, service: t.Mapping[str, t.Any], host: str, current: str | None = None) -> str:
     """A serve script (``serve``) or the gates (``bats``): ``whole``, or what is ours of it placed in ``current``."""
-    place = {"serve": serve_placed, "bats": bats_placed}[kind]
+    place = {"serve": _serve_placed, "bats": _bats_placed}[kind]
     return place(whole, service, host, current)
