@@ -96,9 +96,8 @@ def env_placed(
     Raises RadianceError ``marker_damaged`` and those of the renderer.
     """
     name = block_name(service, host)
-    if kind_of(current, name) != "block":
+    if current is None or kind_of(current, name) != "block":
         return _env_file.render_env(header, {_files.file_key(service, key): value for key, value in values.items()})
-    assert current is not None
     there = env_file(current, service, host)["values"]
     kept = {_files.file_key(service, key): values.get(key, value) for key, value in there.items()}
     # The marker of the block says whose it is.

@@ -153,8 +153,7 @@ class _Reading:
         return _ASSIGNMENT.match(plain)
 
     def _assign(self, word: _shell_words.Word) -> None:
-        found = self._assigns(word)
-        assert found is not None
+        found = t.cast("re.Match[str]", self._assigns(word))
         name = found["name"]
         # Up to the sign each part is one plain character.
         value = self.scope.text(_shell_words.Word(word.line, word.parts[found.end() :]), self._substitution)

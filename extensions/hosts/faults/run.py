@@ -132,9 +132,9 @@ def main() -> int:
     found = load()
     wanted = [(fault.name, Host(name).scope, key_of(fault, name)) for fault in FAULTS for name in fault.hosts]
     rows = {(fault, where): found[key] for fault, where, key in wanted if key in found}
-    PAGE.write_text(page([(fault, where) for fault, where, _ in wanted], rows, UNTESTED))
-    missing = [key for _, _, key in wanted if key not in found]
-    wrong = [key for _, _, key in wanted if key in found and found[key]["bad"]]
+    PAGE.write_text(page([row[:2] for row in wanted], rows, UNTESTED))
+    missing = [row[2] for row in wanted if row[2] not in found]
+    wrong = [row[2] for row in wanted if row[2] in found and found[row[2]]["bad"]]
     for what, keys in (("without a result", missing), ("did not come out well", wrong)):
         if keys:
             print(f"{what}:", *keys, sep="\n  ")

@@ -214,8 +214,11 @@ def test_an_edit_by_hand_beyond_a_bound_fails_the_gate_that_has_it(folder: pathl
     shutil.rmtree(folder / "tests/edited")
     assert ran.returncode == 1, ran.stdout + ran.stderr
     titles = re.findall(r"(?m)^(not ok|ok) \d+ (\S+): (.*)$", ran.stdout)
-    expected = {name: [] for name in CASES} | {f"edit{number}": fail for number, (_, _, fail) in enumerate(EDITS)}
-    found = {name: [said for how, one, said in titles if one == name and how != "ok"] for _, name, _ in titles}
+    expected = {name: [] for name in CASES} | {f"edit{number}": edit[2] for number, edit in enumerate(EDITS)}
+    found = {
+        name: [said for how, one, said in titles if one == name and how != "ok"]
+        for name in {title[1] for title in titles}
+    }
     assert found == expected
     assert not (folder / "never").exists()
 
