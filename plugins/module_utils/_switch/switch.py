@@ -23,8 +23,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     probation,
     recovery,
     referee,
+    restartable,
     saving,
-    way_back,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
@@ -212,7 +212,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         images.check_names(manager, expect, images.of_ledger(ledger))
         if process is not None:
             host_memory.check(process, expect.get("flags") or {})
-            way_back.check(manager, changes, referee.pair_text(referee.state_of(process.flags)))
+            restartable.check(manager, changes, referee.pair_text(referee.state_of(process.flags)))
         probation.check(request, manager, changes, process is not None)
         for path, what in [(state.journal, "state_dir"), *manager.writes()]:
             files.check_room(path, what)

@@ -7,15 +7,11 @@ from __future__ import annotations
 import json
 import pathlib
 import stat
-import sys
 import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-from fleets import Fleet
+from ansible_collections.kvfleet.radiance.tests.unit.playbooks.fleets import Fleet
 
 
 def script(path: pathlib.Path, text: str) -> str:

@@ -5,18 +5,15 @@
 from __future__ import annotations
 
 import copy
-import json
-import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.tests.unit.role.rendering import ROOT, render
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 COMMAND = ROOT / "roles/endpoint/files/fleet-tests.sh"
 SHAPE = {"max_num_seqs": 3, "max_model_len": 200000, "kv_cache_dtype": "fp8", "num_speculative_tokens": 2}
 SETTLED = (
@@ -123,43 +120,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
         (top / "scripts" / f"{name}.env").write_text(env)
         made = {"attempt": "0a1b2c3d4e5f", "at": "2026-11-01T00:00:00Z", "id": "9f8e7d6c5b4a", "plan": plan}
         services.append({"name": name, "env": env, "made": made if plan else None})
-    play = {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "vars": {
-            # Its real path: the one of an environment may hold blanks, which Ansible does not take.
-            "ansible_python_interpreter": str(pathlib.Path(sys.executable).resolve()),
-            "endpoint_service": {"name": "{{ case.name }}"},
-            "endpoint_run": {"history": {"made": "{{ case.made }}"}},
-            "__endpoint_env": "{{ case.env }}",
-        },
-        "vars_files": [str(ROOT / "roles/endpoint/vars/main.yml")],
-        "tasks": [
-            {
-                "ansible.builtin.template": {
-                    "src": str(ROOT / "roles/endpoint/templates/gates.bats.j2"),
-                    "dest": str(top / "tests") + "/{{ case.name }}.bats",
-                    "mode": "0755",
-                },
-                "loop": services,
-                "loop_control": {"loop_var": "case"},
-            }
-        ],
-    }
-    (top / "play.yml").write_text(json.dumps([play]))
-    ran = subprocess.run(
-        [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "-c", "local", str(top / "play.yml")],
-        env={
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        },
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
+    render(
+        top,
+        "gates.bats.j2",
+        "tests/{{ case.name }}.bats",
+        "case",
+        services,
+        endpoint_service={"name": "{{ case.name }}"},
+        endpoint_run={"history": {"made": "{{ case.made }}"}},
+        __endpoint_env="{{ case.env }}",
     )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
     return top
 
 

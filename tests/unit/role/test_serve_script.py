@@ -4,17 +4,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.tests.unit.role.rendering import render
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 ODD = ["--volume", "/srv/it's my $HOME:/models", '--annotation=say="a `date` $(date)" \\ *', "--device", "/dev/kfd"]
 BASE: dict[str, t.Any] = {"model": "/models/next.rad", "port": 8000, "flags": {"tp": "2", "no-warmup": ""}}
 CONTAINER = {**BASE, "manager": "systemd_user", "image": "localhost/radiance@sha256:0a", "container_options": ODD}
@@ -69,38 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     ]
     for service in services:
         (top / "scripts" / f"{service['name']}.env").write_text(ENV)
-    play = {
-        "hosts": "localhost",
-        "gather_facts": False,
-        # Its real path: the one of an environment may hold blanks, which Ansible does not take.
-        "vars": {"ansible_python_interpreter": str(pathlib.Path(sys.executable).resolve())},
-        "vars_files": [str(ROOT / "roles/endpoint/vars/main.yml")],
-        "tasks": [
-            {
-                "ansible.builtin.template": {
-                    "src": str(ROOT / "roles/endpoint/templates/serve.sh.j2"),
-                    "dest": str(top / "scripts") + "/serve-{{ endpoint_service.name }}.sh",
-                    "mode": "0755",
-                },
-                "loop": services,
-                "loop_control": {"loop_var": "endpoint_service"},
-            }
-        ],
-    }
-    (top / "play.yml").write_text(json.dumps([play]))
-    ran = subprocess.run(
-        [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "-c", "local", str(top / "play.yml")],
-        env={
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        },
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    render(top, "serve.sh.j2", "scripts/serve-{{ endpoint_service.name }}.sh", "endpoint_service", services)
     return top
 
 

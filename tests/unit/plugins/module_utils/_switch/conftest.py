@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import journal_text, systemd_manager, unit_seen
-from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import Service
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import NEW, Service
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_units import UnitService
 
 
@@ -20,6 +20,19 @@ def service_fixture(tmp_path: pathlib.Path) -> t.Iterator[Service]:
     try:
         service.start_old()
         yield service
+    finally:
+        service.kill_all()
+
+
+@pytest.fixture(name="boots", scope="module")
+def boots_fixture(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the rehearsal engine prints for the old pair and for the new one."""
+    service = Service(tmp_path_factory.mktemp("recorded"))
+    try:
+        service.start_old()
+        old = service.log.read_text()
+        result = service.run(NEW)
+        return {"24000": old, "25844": pathlib.Path(result["receipt"]).read_text()}
     finally:
         service.kill_all()
 

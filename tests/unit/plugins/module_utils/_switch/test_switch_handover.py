@@ -25,19 +25,6 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switc
 REFUSED = "I device: AQL backend, 2 device(s) [0:gfx1201 1:gfx1201]\nE the pools do not fit the card\n"
 
 
-@pytest.fixture(name="boots", scope="module")
-def boots_fixture(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the rehearsal engine prints for the old pair and for the new one."""
-    service = Service(tmp_path_factory.mktemp("recorded"))
-    try:
-        service.start_old()
-        old = service.log.read_text()
-        result = service.run(NEW)
-        return {"24000": old, "25844": pathlib.Path(result["receipt"]).read_text()}
-    finally:
-        service.kill_all()
-
-
 class Two:
     """Services `day` and `night` of one host, both declared on cards 0 and 1; `day` runs."""
 

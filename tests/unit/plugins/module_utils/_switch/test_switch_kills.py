@@ -39,19 +39,6 @@ signal.pause()
 """
 
 
-@pytest.fixture(name="boots", scope="module")
-def boots_fixture(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the rehearsal engine prints for the old pair and for the new one."""
-    service = Service(tmp_path_factory.mktemp("recorded"))
-    try:
-        service.start_old()
-        old = service.log.read_text()
-        result = service.run(NEW)
-        return {"24000": old, "25844": pathlib.Path(result["receipt"]).read_text()}
-    finally:
-        service.kill_all()
-
-
 class Replayed(Service):
     """A service whose engine prints a recorded boot and then waits for SIGTERM."""
 
