@@ -8,6 +8,7 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _import_item
 
 Json = dict[str, t.Any]
 
@@ -19,12 +20,7 @@ _JUDGED = tuple(word for word in _records.VERDICTS if word != "open")
 
 def verdict_fields(item: t.Any) -> Json:
     """The own fields of a past_verdict of the record. Raises ValueError with a sentence."""
-    if not isinstance(item, dict):
-        raise ValueError(f"{item!r} is no verdict. Write it like {_EXAMPLE}.")
-    unknown = [name for name in item if name not in _NAMES]
-    if unknown:
-        raise ValueError(f"{', '.join(unknown)} is not known here. A verdict takes {', '.join(_NAMES)}.")
-    given: Json = {name: item.get(name) for name in _NAMES}
+    given = _import_item.known(item, "a verdict", _NAMES, _EXAMPLE)
     quantity, verdict, measured, at = (given[name] for name in ("quantity", "verdict", "measured", "at"))
     if not isinstance(quantity, str) or not _QUANTITY.fullmatch(quantity):
         raise ValueError(f"quantity is {quantity!r}. Write what was predicted, like prefill_tps or settled_free_mib.")
@@ -33,13 +29,10 @@ def verdict_fields(item: t.Any) -> Json:
     low, high = _interval(given["predicted"])
     if measured is not None or verdict != "void":
         measured = _number(measured, "measured")
-    for name in ("unit", "says"):
-        if given[name] is not None and not (isinstance(given[name], str) and given[name].strip()):
-            raise ValueError(f"{name} is {given[name]!r}, which is no text. Put it in quotes.")
+    _import_item.require_text(given, "unit", "says")
     if verdict == "held" and low < high and not low <= measured <= high:
         raise ValueError(f"measured {measured} is not from {low} to {high}, and the verdict is held.")
-    if at is not None and not (isinstance(at, str) and _records.MEASURED_AT.match(at)):
-        raise ValueError(f"at is {at!r}. Write a day, 2026-10-13, or a UTC time, 2026-10-13T09:30:00Z.")
+    _import_item.require_time(at)
     return {
         "quantity": quantity,
         "low": low,
@@ -66,7 +59,6 @@ def _interval(predicted: t.Any) -> tuple[float, float]:
 
 
 def _number(value: t.Any, name: str) -> float:
-    """A number, a whole one as an int, so that 3584 and 3584.0 are one."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
+    if not _import_item.is_number(value):
         raise ValueError(f"{name} is {value!r}. Write a number, like 4379 or 109.8, without quotes or commas.")
-    return int(value) if float(value).is_integer() else value
+    return _import_item.as_number(value)
