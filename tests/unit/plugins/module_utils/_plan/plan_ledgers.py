@@ -10,6 +10,10 @@ from __future__ import annotations
 import copy
 import typing as t
 
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan
+
 Json = dict[str, t.Any]
 
 SETTLED_201_GIB = (
@@ -161,3 +165,18 @@ def after(plan: Json, before: Json, free: t.Sequence[str]) -> Json:
     made["kv"]["groups"] = kv_groups(sequences, to["kv_mib"])
     made["capacity"].update(sequences=sequences, tokens=to["max_model_len"])
     return {**made, "host_pool": before["host_pool"]}
+
+
+def many(sequences: int, context: int, **more: t.Any) -> dict[str, t.Any]:
+    """A boot of more and shorter sequences."""
+    flags = {"max-num-seqs": str(sequences), "max-model-len": str(context)}
+    boot = ledger(flags=flags, sampler={"rows": 3 * sequences}, **more)
+    boot["kv"]["groups"] = kv_groups(sequences, more.get("kv_mib", 5120))
+    return boot
+
+
+def refusal(boot: dict[str, t.Any], request: dict[str, t.Any]) -> RadianceError:
+    """Why a plan is refused."""
+    with pytest.raises(RadianceError) as refused:
+        make_plan(boot, request)
+    return refused.value

@@ -10,21 +10,12 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import (
-    ARMS,
-    kv_groups,
     ledger,
+    many,
+    refusal,
     settled,
     size,
 )
-
-# As a ledger carries them where the boot has no such row.
-UNPRINTED_CHECKPOINTS = {"slots": None, "each": None, "size": None}
-
-
-def refusal(boot, request):
-    with pytest.raises(RadianceError) as refused:
-        make_plan(boot, request)
-    return refused.value
 
 
 def gates(plan):
@@ -201,92 +192,6 @@ def test_fewer_checkpoint_slots_than_sequences_is_a_warning():
     assert any("2 checkpoint slots are fewer than 3 sequences" in warning for warning in plan["warnings"])
 
 
-def test_from_1_3_a_stated_pair_is_refused_and_fill_plans_the_shape():
-    request = {"engine_version": "1.3.0"}
-    error = refusal(ledger(), {**request, "pair": {"weights_mib": 25000, "kv_mib": 5120}})
-    assert error.code == "engine_takes_pair" and "1.3.0" in error.text and "pair: fill" in error.text
-    assert refusal(ledger(), {**request, "pair": "keep"}).code == "engine_takes_pair"
-    plan = make_plan(ledger(), {**request, "shape": {"max_num_seqs": 4}})
-    assert plan["to"]["weights_mib"] is None and plan["to"]["kv_mib"] is None
-    assert plan["to"]["max_num_seqs"] == 4
-    assert plan["contract"]["pool_mib"] is None and plan["contract"]["spare_mib"] is None
-    assert plan["changes"] == ["weights_mib", "kv_mib", "max_num_seqs", "engine_version"]
-    assert any("splits the card" in warning for warning in plan["warnings"])
-    assert [p["id"] for p in plan["predictions"]] == ["sampler_rows"]
-
-
-def test_an_engine_that_splits_by_itself_is_left_alone():
-    boot = ledger(
-        engine={"version": "1.3.1", "version_from": "endpoint"},
-        pair={"weights_mib": 24002.56, "kv_mib": 5120.0, "exact": False},
-        flags={"vram-weights-mib": None, "vram-kv-mib": None},
-    )
-    boot["budget"].update(weights="derived", kv="derived")
-    for pair in ("fill", "keep"):
-        plan = make_plan(boot, {"pair": pair})
-        assert plan["restart"] is False and plan["to"]["weights_mib"] is None
-
-
-def test_another_stack_voids_what_was_measured():
-    plan = make_plan(ledger(), {"engine_version": "1.0.14", "arms": ARMS})
-    assert plan["changes"][-1] == "engine_version"
-    assert any("slab_slots" in warning for warning in plan["warnings"])
-    quantities = {p["quantity"] for p in plan["predictions"]}
-    assert quantities == {"weights_mib", "kv_mib", "sequences_backed", "sampler_rows"}
-    assert {p["stack"] for p in plan["predictions"]} == {"1.0.14"}
-    assert any("4 arms of another stack" in warning for warning in plan["warnings"])
-    # Arms that name the new release speak.
-    named = [{**arm, "stack": "radiance-1.0.14"} for arm in ARMS]
-    plan = make_plan(ledger(), {"engine_version": "1.0.14", "arms": named})
-    assert "prefill_tps" in {p["quantity"] for p in plan["predictions"]}
-    assert not any("of another stack, or" in warning for warning in plan["warnings"])
-
-
-def test_the_first_boot_of_another_stack_is_given_a_margin_and_a_second_fill():
-    boot = ledger(flags={"prefix-cache-dir": "/data/kvcache"})
-    assert make_plan(boot, {})["to"]["weights_mib"] == 25844
-    plan = make_plan(boot, {"image_digest": "sha256:bb", "engine_version": "1.0.14"})
-    assert plan["to"]["weights_mib"] == 25844 - 64
-    said = " ".join(plan["warnings"])
-    assert "a second fill follows from its own ledger" in said
-    assert "The prefix cache in /data/kvcache was written by another stack" in said
-    other = make_plan(boot, {"shape": {"kv_cache_dtype": "bf16"}})
-    assert any("/data/kvcache was written in fp8" in warning for warning in other["warnings"])
-    kept = next(gate for gate in plan["gates"] if gate["name"] == "headroom_kept")
-    assert "another stack is given 64 MiB" in kept["says"]
-    gone = " ".join(make_plan(boot, {"engine_version": "1.3.0"})["warnings"])
-    assert "--vram-weights-mib is gone since engine 1.3" in gone and "--vram-kv-mib is gone since engine 1.3" in gone
-
-
-def test_from_1_1_checkpoints_are_not_on_the_card_and_the_ratio_is_gone():
-    boot = ledger(flags={"expert-vs-cache-ratio": "0.82"})
-    plan = make_plan(boot, {"engine_version": "1.1.1"})
-    assert plan["contract"]["checkpoint_mib"] == 0
-    assert any("0 MiB" in warning and "1.1.1" in warning for warning in plan["warnings"])
-    assert any("--expert-vs-cache-ratio" in warning for warning in plan["warnings"])
-    silent = ledger(engine={"version": "1.2.3", "version_from": "endpoint"})
-    silent["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
-    assert make_plan(silent, {})["contract"]["checkpoint_mib"] == 0
-
-
-def test_checkpoints_that_the_boot_does_not_print_are_those_of_the_command_line():
-    none = ledger(flags={"checkpoint-slots": "0"})
-    none["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
-    plan = make_plan(none, {})
-    assert plan["contract"]["checkpoint_mib"] == 0
-    assert not [warning for warning in plan["warnings"] if "checkpoint" in warning]
-    four = ledger(flags={"checkpoint-slots": "4"})
-    four["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
-    plan = make_plan(four, {})
-    assert plan["contract"]["checkpoint_mib"] == 224
-    assert any("--checkpoint-slots 4 of 56.00 MiB" in warning for warning in plan["warnings"])
-    unsaid = ledger()
-    unsaid["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
-    plan = make_plan(unsaid, {})
-    assert plan["contract"]["checkpoint_mib"] == 448
-    assert any("the engine's default of 8 of 56.00 MiB" in warning for warning in plan["warnings"])
-
-
 def test_an_unknown_architecture_needs_a_kv_model_for_another_dtype():
     boot = ledger(model={"name": "m", "arch": "other", "quant": "w4", "layers": 48, "trained_context": 262144})
     assert make_plan(boot, {"shape": {"max_num_seqs": 4}})["contract"]["figures_from"] == "ledger"
@@ -304,49 +209,12 @@ def test_a_dtype_that_the_boot_contradicts_is_not_computed_from_dimensions():
     assert refusal(boot, {"shape": {"kv_cache_dtype": "bf16"}}).code == "kv_figures_unknown"
 
 
-def test_options_pass_their_own_gates_and_compare_twice():
-    plan = make_plan(ledger(), {"pair": "keep", "arms": ARMS})
-    options = {option["name"]: option for option in plan["options"]}
-    assert list(options) == ["fill", "one_more_sequence", "longest_context", "bf16_cache"]
-    assert options["fill"]["request"] == "-e fill=true"
-    four = options["one_more_sequence"]
-    assert four["request"] == "-e max_num_seqs=4 -e fill=true"
-    assert four["to"]["weights_mib"] == 24242
-    assert "+242 MiB against what runs" in four["says"]
-    assert "−1,602 MiB against a fill of the present shape (−17% prefill)" in four["says"]
-    assert options["longest_context"]["to"]["max_model_len"] == 262144
-    assert options["bf16_cache"]["request"] == "-e kv_cache_dtype=bf16 -e fill=true"
-    for option in plan["options"]:
-        assert all(gate["holds"] for gate in option["gates"])
-
-
-def test_a_request_is_compared_with_a_fill_of_the_present_shape():
-    plan = make_plan(ledger(), {"shape": {"max_num_seqs": 4}, "arms": ARMS})
-    assert any("against a fill of the present shape" in warning for warning in plan["warnings"])
-
-
-def many(sequences, context, **more):
-    """A boot of more and shorter sequences."""
-    flags = {"max-num-seqs": str(sequences), "max-model-len": str(context)}
-    boot = ledger(flags=flags, sampler={"rows": 3 * sequences}, **more)
-    boot["kv"]["groups"] = kv_groups(sequences, more.get("kv_mib", 5120))
-    return boot
-
-
 def test_rows_that_are_past_the_wire_already_do_not_block_what_leaves_them():
     plan = make_plan(many(9, 65536), {"shape": {"max_model_len": 60000}})
     assert plan["restart"] is True
     assert "rows_within_exact_wire" not in gates(plan)
     assert any("rows_within_exact_wire" in warning for warning in plan["warnings"])
     assert refusal(many(9, 65536), {"shape": {"max_num_seqs": 10}}).code == "rows_within_exact_wire"
-
-
-def test_an_option_that_fails_a_gate_is_not_offered():
-    names = [option["name"] for option in make_plan(many(8, 32768), {})["options"]]
-    assert "one_more_sequence" not in names and "most_sequences" not in names
-    assert "longest_context" in names
-    names = [option["name"] for option in make_plan(many(7, 32768), {})["options"]]
-    assert "one_more_sequence" in names
 
 
 def test_a_fill_leaves_a_pair_that_fails_however_little_slab_it_gains():
@@ -421,17 +289,3 @@ def test_a_reserve_beyond_the_card_is_told_in_words_and_not_as_less_than_nothing
         text = refusal(ledger(), {**huge, "pair": pair}).text
         assert "-9" not in text and "reserve" in text
     assert "reserves and margins leave the pair nothing" in refusal(ledger(), huge).text
-
-
-def test_options_say_what_a_pool_for_one_request_backs() -> None:
-    asked = {"backing": "one_request", "backing_reason": "a single user"}
-    for request, one in ((asked, True), ({}, False)):
-        options = {option["name"]: option["says"] for option in make_plan(ledger(), request)["options"]}
-        for name in ("fill", "one_more_sequence"):
-            assert ("one of them backed at once, which is less than the contract" in options[name]) is one
-
-
-def test_one_request_is_not_called_a_contract_of_all() -> None:
-    asked = {"backing": "one_request", "backing_reason": "a single user", "shape": {"max_model_len": 6_000_000}}
-    text = refusal(ledger(), asked).text
-    assert text.startswith("One request of 6,000,000 tokens (fp8) beside the states of 3 sequences needs a pool of")

@@ -8,13 +8,17 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import attempt_id, make_plan
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import (
+    ARMS,
     ledger,
     printed,
+    refusal,
     settled,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 
+# As a ledger carries them where the boot has no such row.
+UNPRINTED_CHECKPOINTS = {"slots": None, "each": None, "size": None}
 OTHER = {"image_digest": "sha256:bb"}
 
 
@@ -98,3 +102,89 @@ def test_a_kept_pair_only_ever_shrinks_and_keeps_its_margin(free: int, margin: i
     assert slab <= 25844 and plan["to"]["kv_mib"] == 5119
     if slab < 25844:
         assert slab + 5119 <= ceiling["mib"] - ceiling["plus_minus_mib"] - margin
+
+
+def test_from_1_3_a_stated_pair_is_refused_and_fill_plans_the_shape():
+    request = {"engine_version": "1.3.0"}
+    error = refusal(ledger(), {**request, "pair": {"weights_mib": 25000, "kv_mib": 5120}})
+    assert error.code == "engine_takes_pair" and "1.3.0" in error.text and "pair: fill" in error.text
+    assert refusal(ledger(), {**request, "pair": "keep"}).code == "engine_takes_pair"
+    plan = make_plan(ledger(), {**request, "shape": {"max_num_seqs": 4}})
+    assert plan["to"]["weights_mib"] is None and plan["to"]["kv_mib"] is None
+    assert plan["to"]["max_num_seqs"] == 4
+    assert plan["contract"]["pool_mib"] is None and plan["contract"]["spare_mib"] is None
+    assert plan["changes"] == ["weights_mib", "kv_mib", "max_num_seqs", "engine_version"]
+    assert any("splits the card" in warning for warning in plan["warnings"])
+    assert [p["id"] for p in plan["predictions"]] == ["sampler_rows"]
+
+
+def test_an_engine_that_splits_by_itself_is_left_alone():
+    boot = ledger(
+        engine={"version": "1.3.1", "version_from": "endpoint"},
+        pair={"weights_mib": 24002.56, "kv_mib": 5120.0, "exact": False},
+        flags={"vram-weights-mib": None, "vram-kv-mib": None},
+    )
+    boot["budget"].update(weights="derived", kv="derived")
+    for pair in ("fill", "keep"):
+        plan = make_plan(boot, {"pair": pair})
+        assert plan["restart"] is False and plan["to"]["weights_mib"] is None
+
+
+def test_another_stack_voids_what_was_measured():
+    plan = make_plan(ledger(), {"engine_version": "1.0.14", "arms": ARMS})
+    assert plan["changes"][-1] == "engine_version"
+    assert any("slab_slots" in warning for warning in plan["warnings"])
+    quantities = {p["quantity"] for p in plan["predictions"]}
+    assert quantities == {"weights_mib", "kv_mib", "sequences_backed", "sampler_rows"}
+    assert {p["stack"] for p in plan["predictions"]} == {"1.0.14"}
+    assert any("4 arms of another stack" in warning for warning in plan["warnings"])
+    # Arms that name the new release speak.
+    named = [{**arm, "stack": "radiance-1.0.14"} for arm in ARMS]
+    plan = make_plan(ledger(), {"engine_version": "1.0.14", "arms": named})
+    assert "prefill_tps" in {p["quantity"] for p in plan["predictions"]}
+    assert not any("of another stack, or" in warning for warning in plan["warnings"])
+
+
+def test_the_first_boot_of_another_stack_is_given_a_margin_and_a_second_fill():
+    boot = ledger(flags={"prefix-cache-dir": "/data/kvcache"})
+    assert make_plan(boot, {})["to"]["weights_mib"] == 25844
+    plan = make_plan(boot, {"image_digest": "sha256:bb", "engine_version": "1.0.14"})
+    assert plan["to"]["weights_mib"] == 25844 - 64
+    said = " ".join(plan["warnings"])
+    assert "a second fill follows from its own ledger" in said
+    assert "The prefix cache in /data/kvcache was written by another stack" in said
+    other = make_plan(boot, {"shape": {"kv_cache_dtype": "bf16"}})
+    assert any("/data/kvcache was written in fp8" in warning for warning in other["warnings"])
+    kept = next(gate for gate in plan["gates"] if gate["name"] == "headroom_kept")
+    assert "another stack is given 64 MiB" in kept["says"]
+    gone = " ".join(make_plan(boot, {"engine_version": "1.3.0"})["warnings"])
+    assert "--vram-weights-mib is gone since engine 1.3" in gone and "--vram-kv-mib is gone since engine 1.3" in gone
+
+
+def test_from_1_1_checkpoints_are_not_on_the_card_and_the_ratio_is_gone():
+    boot = ledger(flags={"expert-vs-cache-ratio": "0.82"})
+    plan = make_plan(boot, {"engine_version": "1.1.1"})
+    assert plan["contract"]["checkpoint_mib"] == 0
+    assert any("0 MiB" in warning and "1.1.1" in warning for warning in plan["warnings"])
+    assert any("--expert-vs-cache-ratio" in warning for warning in plan["warnings"])
+    silent = ledger(engine={"version": "1.2.3", "version_from": "endpoint"})
+    silent["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
+    assert make_plan(silent, {})["contract"]["checkpoint_mib"] == 0
+
+
+def test_checkpoints_that_the_boot_does_not_print_are_those_of_the_command_line():
+    none = ledger(flags={"checkpoint-slots": "0"})
+    none["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
+    plan = make_plan(none, {})
+    assert plan["contract"]["checkpoint_mib"] == 0
+    assert not [warning for warning in plan["warnings"] if "checkpoint" in warning]
+    four = ledger(flags={"checkpoint-slots": "4"})
+    four["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
+    plan = make_plan(four, {})
+    assert plan["contract"]["checkpoint_mib"] == 224
+    assert any("--checkpoint-slots 4 of 56.00 MiB" in warning for warning in plan["warnings"])
+    unsaid = ledger()
+    unsaid["kv"]["checkpoints"] = UNPRINTED_CHECKPOINTS
+    plan = make_plan(unsaid, {})
+    assert plan["contract"]["checkpoint_mib"] == 448
+    assert any("the engine's default of 8 of 56.00 MiB" in warning for warning in plan["warnings"])

@@ -7,10 +7,10 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import make_plan
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import (
     ledger,
+    refusal,
     settled,
     size,
 )
@@ -18,12 +18,6 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.
 RAN = "returning to 24,000 + 5,120 of record 0123456789ab"
 PAIR = {"weights_mib": 24000, "kv_mib": 5120}
 OTHER = {"arch": "other", "trained_context": 262144}
-
-
-def refusal(boot: dict[str, t.Any], request: dict[str, t.Any]) -> RadianceError:
-    with pytest.raises(RadianceError) as refused:
-        make_plan(boot, request)
-    return refused.value
 
 
 def gate(plan: dict[str, t.Any], name: str) -> dict[str, t.Any]:
