@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible import context
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _hidden, _plan
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _adoption,
@@ -107,6 +107,7 @@ _FILTERS: dict[str, t.Callable[..., t.Any]] = {
     "plan_file": _plan_file.plan_file,
     "plan_objection": _plan_file.plan_objection,
     "plan_report": _plan_report.plan_report,
+    "put_back": _hidden.put_back,
     "probation_notes": _probation.probation_notes,
     "probation_seconds": _probation.probation_seconds,
     "probe_report": _verdict_report.probe_words,

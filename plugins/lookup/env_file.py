@@ -56,6 +56,7 @@ import typing as t
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import plain
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._managed_text import env_file
 
@@ -85,5 +86,5 @@ def _read(path: str, service: dict[str, t.Any] | None, host: str) -> dict[str, t
             "adopted": False,
             "text": "",
         }
-    text = content.decode("utf-8", "surrogateescape")
+    text = hidden(content.decode("utf-8", "surrogateescape"))
     return {"path": path, "exists": True, "text": text, **env_file(text, service, host)}

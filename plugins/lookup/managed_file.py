@@ -19,6 +19,11 @@ options:
     type: list
     elements: path
     required: true
+  hide:
+    description:
+      - Whether V(text) has a mask in place of the secrets in it.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -39,6 +44,7 @@ import pathlib
 import typing as t
 
 from ansible.plugins.lookup import LookupBase
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import MARKER
 
 
@@ -47,7 +53,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]
 
     def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
         """One dictionary a path."""
-        return [_read(str(term)) for term in terms]
+        found = [_read(str(term)) for term in terms]
+        return [{**one, "text": hidden(one["text"])} for one in found] if kwargs.get("hide") else found
 
 
 def _read(path: str) -> dict[str, t.Any]:

@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_CHARACTER = r"[A-Za-z0-9._:/@%+=,-]"
@@ -205,8 +206,8 @@ def _value_problem(name: str, value: str) -> str:
         says = "has a ~ that a shell reads as a home directory, systemd, podman and docker as it is"
     elif re.search("(^|:)=", value):
         says = "has a = where zsh puts the path of a command, which none of the others does"
-    elif not _PLAIN.fullmatch(value):
-        odd = re.sub(_PLAIN_CHARACTER, "", value)[0]
+    elif not _PLAIN.fullmatch(value.replace(MASK, "")):
+        odd = re.sub(_PLAIN_CHARACTER, "", value.replace(MASK, ""))[0]
         says = f"holds {odd!r}, which is safe only as long as everybody quotes the variable"
     else:
         return ""

@@ -76,7 +76,7 @@ on_probation:
   type: bool
   sample: false
 texts:
-  description: The content of each of O(files) that exists, by its path.
+  description: The content of each of O(files) that exists, by its path, with a mask in place of the secrets in it.
   returned: success
   type: dict
   sample: {/srv/radiance/scripts/flashnext.env: "VRAM_KV_MIB=5120\n"}
@@ -93,12 +93,18 @@ code:
   sample: file_unreadable
 """
 
+import errno
 import os
+import stat
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
+
+# Of a file that a service starts from, in bytes.
+_LONGEST = 1 << 20
 
 
 def main() -> None:
@@ -140,12 +146,20 @@ def _is_there(path: str) -> bool:
 
 
 def _text(path: str) -> str | None:
-    """The content, None of a file that does not exist."""
+    """The content without its secrets, None of a file that does not exist. Raises OSError, of what is no file too."""
     try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8", "replace")
+        # Nobody may write to a pipe that lies there.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no regular file", path)
+    with open(handle, "rb") as file:
+        content = file.read(_LONGEST + 1)
+    if len(content) > _LONGEST:
+        raise OSError(errno.EFBIG, f"it has more than {_LONGEST:,} bytes", path)
+    return hidden(content.decode("utf-8", "replace"))
 
 
 if __name__ == "__main__":

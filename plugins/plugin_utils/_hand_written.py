@@ -9,9 +9,10 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import MASK, masked_argv
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked_argv
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._runtime_words import image_position
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._serve_script import Script, engine_flags, read_script

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._shell_words import Part, Word, refuse
 
 _GLOB = re.compile(r"[*?\[{]")
@@ -113,7 +114,7 @@ class Scope:
             )
 
     def _whole(self, part: Part, shown: str, value: str, line: int) -> None:
-        if not part.quoted and (_BLANK.search(value) or _GLOB.search(value)):
+        if not part.quoted and (_BLANK.search(value) or _GLOB.search(value.replace(MASK, ""))):
             raise refuse(line, f"{shown} is not quoted, and a shell parts or matches its value", f'Write "{shown}".')
 
     def _note_optional(self, part: Part, line: int, command: Substitution) -> None:

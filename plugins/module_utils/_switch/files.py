@@ -16,16 +16,13 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, SECRET_NAME, put_back
 
-MASK = "********"
-# A name that holds a secret ends in one of these words: API_KEY and HF_TOKEN do, API_KEY_FILE and MAX_TOKENS do not.
-_SECRET_WORD = r"(?:key|token|secret|password|passwd|passphrase|credentials?|authorization)"
-_SECRET_NAME = r"(?:[a-z0-9]+[_.-])*" + _SECRET_WORD
 _SECRETS = (
     # NAME=value, name: value, with or without quotes
-    re.compile(r"(?im)^(\s*(?:export\s+|-\s+)?[\"']?" + _SECRET_NAME + r"[\"']?\s*[=:]\s*)(\S.*)$"),
+    re.compile(r"(?im)^(\s*(?:export\s+|-\s+)?[\"']?" + SECRET_NAME + r"[\"']?\s*[=:]\s*)(\S.*)$"),
     # --api-key value, --api-key=value; a variable in place of the value is no secret
-    re.compile(r"(?i)(--" + _SECRET_NAME + r"(?:[= ]|\s+))(?![\"']?\$)(\S+)"),
+    re.compile(r"(?i)(--" + SECRET_NAME + r"(?:[= ]|\s+))(?![\"']?\$)(\S+)"),
     re.compile(r"(?i)(\bbearer\s+)(?!\$)([^\s\"']+)"),
     re.compile(r"()\b((?:sk|hf|ghp|glpat)[-_][A-Za-z0-9_-]{8,})"),
 )
@@ -86,7 +83,10 @@ def _mode(value: t.Any, dest: str) -> int | None:
 
 
 def compare(files: t.Sequence[Wanted]) -> list[Change]:
-    """What would have to change so that every file has its bytes and its mode. Raises ``file_unusable``."""
+    """What would have to change so that every file has its bytes and its mode.
+
+    A secret that was hidden where the file was read is put back. Raises ``file_unusable`` and ``secret_missing``.
+    """
     changes = []
     for item in files:
         try:
@@ -96,10 +96,18 @@ def compare(files: t.Sequence[Wanted]) -> list[Change]:
             raise RadianceError(f"{item.dest} cannot be read: {error.strerror}.", code="file_unusable") from error
         mode_before = stat.S_IMODE(status.st_mode) if status else None
         mode = item.mode if item.mode is not None else (0o644 if mode_before is None else mode_before)
-        if before != item.content or mode_before != mode:
+        content = _with_secrets(item.content, before)
+        if before != content or mode_before != mode:
             owner = (status.st_uid, status.st_gid) if status else None
-            changes.append(Change(item.dest, before, item.content, mode_before, mode, owner))
+            changes.append(Change(item.dest, before, content, mode_before, mode, owner))
     return changes
+
+
+def _with_secrets(content: bytes, before: bytes | None) -> bytes:
+    if MASK.encode() not in content:
+        return content
+    texts = (data.decode("utf-8", "surrogateescape") for data in (content, before or b""))
+    return put_back(*texts).encode("utf-8", "surrogateescape")
 
 
 def check_writable(changes: t.Sequence[Change]) -> None:
@@ -265,7 +273,7 @@ def masked_argv(argv: t.Sequence[str]) -> list[str]:
     """An argv list without the value that follows a secret's option."""
     shown: list[str] = []
     for word in argv:
-        secret = bool(shown) and re.match(r"(?i)^--?" + _SECRET_NAME + r"$", shown[-1])
+        secret = bool(shown) and re.match(r"(?i)^--?" + SECRET_NAME + r"$", shown[-1])
         shown.append(MASK if secret else masked(word))
     return shown
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -56,6 +57,28 @@ def test_files_and_record_are_returned_as_they_are(tmp_path: pathlib.Path) -> No
     found = run(tmp_path, "a.env", "empty", "none")
     texts = {str(tmp_path / "a.env"): "A=1\n\n\ufffd", str(tmp_path / "empty"): ""}
     assert told(found) == [False, False, False, texts, [entry]]
+
+
+def test_a_secret_does_not_leave_the_host(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a.env").write_text("A=1\nHF_TOKEN=hf_abcdefgh\n")
+    found = run(tmp_path, "a.env")
+    assert found["texts"] == {str(tmp_path / "a.env"): "A=1\nHF_TOKEN=********\n"}
+
+
+def test_what_is_no_file_of_a_service_is_named_and_not_waited_for(tmp_path: pathlib.Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate((1 << 20) + 1)
+    for name, why in (
+        ("fifo", "it is no regular file"),
+        ("folder", "it is no regular file"),
+        ("loop", "Too many levels of symbolic links"),
+        ("huge", "it has more than 1,048,576 bytes"),
+    ):
+        found = run(tmp_path, name)
+        assert (found["code"], found["msg"]) == ("file_unreadable", f"{tmp_path / name} cannot be read: {why}.")
 
 
 @pytest.mark.parametrize(
