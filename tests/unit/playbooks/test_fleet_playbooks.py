@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import stat
 import typing as t
 
@@ -18,6 +19,11 @@ def script(path: pathlib.Path, text: str) -> str:
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
+
+
+def failing(said: str) -> list[str]:
+    """The hosts that the recap has as failed."""
+    return re.findall(r"(\S+) : ok=\d+ changed=\d+ unreachable=0 failed=1 ", said.rpartition("PLAY RECAP")[2])
 
 
 @pytest.fixture
@@ -50,6 +56,7 @@ def test_every_host_that_is_lost_has_its_word_and_the_end_is_told(fleet: Fleet) 
     assert "password" in says["locked"]
     assert "declares no endpoint_services" in says["bare"]
     assert "failed down, locked, bare" in said
+    assert failing(said) == ["bare", "down", "locked"]
     # Told word by word, and what becomes of it changes nothing.
     assert json.loads((fleet.path / "told").read_text()) == summary
     assert (fleet.path / "words").read_text() == "$HOME; ops\n"
@@ -71,6 +78,7 @@ def test_plans_that_cannot_be_made_are_one_line_each(fleet: Fleet) -> None:
     ):
         assert line in said
     assert "plan.json is not written: it holds the plans of every host, or none." in said
+    assert failing(said) == ["bare", "down", "locked"]
     assert not (fleet.path / "plan.json").exists()
     assert not (fleet.path / "told").exists()
 
