@@ -10,6 +10,8 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _not_after, _words
 
 WIDTH = 118
+# Of a sentence this much is shown, however wide the names before it are.
+_LEAST = 60
 _HEAD = ["host", "service", "now", "planned", "ceiling", "spare", "gain"]
 
 Run = t.Mapping[str, t.Any]
@@ -33,7 +35,8 @@ def fleet_table(
     if rows:
         rows.insert(0, [*_HEAD, *([f"by {until['at'][11:16]}"] if until else [])])
     column = 2 + sum(max((len(row[n]) for row in [*rows, *refused]), default=0) + 2 for n in range(2))
-    refused = [[*row[:2], textwrap.shorten(row[2], WIDTH - column, placeholder=" …")] for row in refused]
+    room = max(WIDTH - column, _LEAST)
+    refused = [[*row[:2], textwrap.shorten(row[2], room, placeholder=" …")] for row in refused]
     lines = _words.table([*rows, *refused])
     return ["plans: pairs (slab + pool), ceiling, spare and what the slab gains, in MiB a card", *lines, counts]
 

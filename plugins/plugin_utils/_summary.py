@@ -20,6 +20,8 @@ STATES = ("done", "failed", "not_started", "undone")
 # The code of a service that was not begun, because it might not have ended in time.
 NOT_AFTER = "not_after"
 
+# A sentence has this many columns, however wide the names before it are.
+_LEAST = 60
 # Reasons of a ledger that is not complete by which the service does not serve.
 _NOT_SERVING = ("not_ready", "container_absent", "unit_inactive")
 
@@ -178,7 +180,10 @@ def summary_report(content: t.Mapping[str, t.Any]) -> list[str]:
     for row, line in zip(_words.table(rows), content["hosts"], strict=True):
         first, *rest = line["says"].split("\n")
         # What stands on a line of its own is a choice or a command, to be copied as it is.
-        parts = [*textwrap.wrap(first, 116 - column, break_long_words=False, break_on_hyphens=False), *rest] or [""]
+        parts = [
+            *textwrap.wrap(first, max(116 - column, _LEAST), break_long_words=False, break_on_hyphens=False),
+            *rest,
+        ] or [""]
         lines += [(row.ljust(column) + parts[0]).rstrip(), *[" " * column + part for part in parts[1:]]]
     if content["good"]:
         return lines

@@ -61,6 +61,11 @@ def test_the_screen_tells_whom_to_run_again_and_what_undoes_the_rest() -> None:
     ]
 
 
+def test_a_name_as_wide_as_the_screen_leaves_room_for_the_sentence() -> None:
+    lines = _summary.summary_report(_summary.summary(["h" * 200], {"h" * 200: ended(SHORT)}))
+    assert lines[1].endswith("card 0 settled short")
+
+
 def test_a_service_that_was_switched_names_what_undoes_it(example: t.Any) -> None:
     run = {"service": example.service, "plan": example.plan, "making": {"id": "x"}, "probes": {}, "undo": UNDO}
     assert _summary.service_outcome(run) == DONE

@@ -57,3 +57,9 @@ def test_a_deadline_is_a_column(example: t.Any) -> None:
     lines = _fleet_table.fleet_table(planned, {}, UNTIL, now=901.0)
     assert [line.split("  ")[-1] for line in lines[1:4]] == ["by 06:00", "too late", "in time"]
     assert _fleet_table.unplanned(planned, {}) == []
+
+
+def test_a_name_as_wide_as_the_screen_leaves_room_for_the_reason() -> None:
+    refused = {"service": "", "word": "refused", "says": "it declares no endpoint_services in the inventory"}
+    lines = _fleet_table.fleet_table({"h" * 200: []}, {"h" * 200: {"services": [refused]}})
+    assert lines[1].endswith("refused: it declares no endpoint_services in the inventory")
