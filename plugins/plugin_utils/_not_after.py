@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import bisect
 import datetime
 import re
 import typing as t
@@ -29,7 +30,7 @@ def deadline(value: t.Any, now: float | None = None) -> dict[str, t.Any] | None:
     if found and not isinstance(value, (int, float)):
         at = _next(today, datetime.time(int(found[1]), int(found[2])))
     else:
-        at = _instant(text).astimezone()
+        at = _instant(text)
     if at <= today:
         ago = (today - at).total_seconds()
         raise RadianceError(
@@ -45,17 +46,24 @@ def _local(now: float | None) -> datetime.datetime:
 
 
 def _next(today: datetime.datetime, clock: datetime.time) -> datetime.datetime:
-    """The next time that the clock shows this; where it is set back, it shows it twice."""
-    days = [today.date() + datetime.timedelta(days=n) for n in range(2)]
-    shown = [datetime.datetime.combine(day, clock.replace(fold=fold)).astimezone() for day in days for fold in range(2)]
-    return min(at for at in shown if at > today)
+    """The next time that the clock shows this. Set back, it shows it twice; set forward, it passes it in a jump."""
+    days = [datetime.datetime.combine(today.date() + datetime.timedelta(days=n), clock) for n in range(2)]
+    return min(at for day in days for at in _shown(day) if at > today)
+
+
+def _shown(wall: datetime.datetime) -> list[datetime.datetime]:
+    first, second = (int(wall.replace(fold=fold).timestamp()) for fold in range(2))
+    if first > second:  # only where no clock shows it
+        between = range(second, first)
+        first = second = between[bisect.bisect_left(between, wall, key=datetime.datetime.fromtimestamp)]
+    return [datetime.datetime.fromtimestamp(at).astimezone() for at in (first, second)]
 
 
 def _instant(text: str) -> datetime.datetime:
     try:
         if _INSTANT.fullmatch(text):
-            return datetime.datetime.fromisoformat(text)
-    except ValueError:
+            return datetime.datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
         pass
     raise RadianceError(
         f"not_after is {text!r}. Write a time of the day like 06:00, or an instant with its offset like "

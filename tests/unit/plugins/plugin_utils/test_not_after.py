@@ -43,6 +43,10 @@ def epoch(text: str) -> float:
         # The clocks go back from 03:00 to 02:00, so they show 02:30 twice.
         ("2026-10-25T02:29:00+02:00", "02:30", "2026-10-25 02:30:00 +0200"),
         ("2026-10-25T02:31:00+02:00", "02:30", "2026-10-25 02:30:00 +0100"),
+        # They go forward from 02:00 to 03:00, so 02:30 is over in that very second.
+        ("2026-03-29T01:00:00+01:00", "02:30", "2026-03-29 03:00:00 +0200"),
+        ("2026-03-29T01:45:00+01:00", "02:30", "2026-03-29 03:00:00 +0200"),
+        ("2026-03-29T03:10:00+02:00", "02:30", "2026-03-30 02:30:00 +0200"),
     ],
 )
 def test_a_time_is_the_next_one_of_this_zone(now: str, asked: str, at: str | None) -> None:
@@ -78,6 +82,8 @@ def test_the_next_time_is_to_come_and_within_a_day_and_an_hour(now: int, hour: i
         "2026-11-30",
         "2026-11-30T06:00:00",
         "2026-13-01T06:00Z",
+        # Of a year that this zone does not have.
+        "9999-12-31T23:59:59-14:00",
     ],
 )
 def test_what_is_no_time_is_refused_with_what_is_one(asked: t.Any) -> None:
