@@ -40,11 +40,13 @@ _list:
   elements: dict
 """
 
-import pathlib
+import os
 import typing as t
 
+from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import MARKER
 
 
@@ -59,8 +61,10 @@ class LookupModule(LookupBase):  # type: ignore[misc]
 
 def _read(path: str) -> dict[str, t.Any]:
     try:
-        text = pathlib.Path(path).expanduser().read_bytes().decode("utf-8", "replace")
+        text = read_regular(os.path.expanduser(path)).decode("utf-8", "replace")
     except FileNotFoundError:
         return {"path": path, "exists": False, "managed": False, "foreign": False, "text": ""}
+    except OSError as error:
+        raise AnsibleLookupError(f"{path} cannot be read: {error.strerror}.") from error
     managed = MARKER in text
     return {"path": path, "exists": True, "managed": managed, "foreign": not managed, "text": text}

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
+
 
 def sync_folder(folder: str) -> None:
     """Put a rename or a removal in this folder on the disk."""
@@ -68,9 +70,8 @@ def remove(path: str) -> bool:
 
 
 def read(path: str) -> bytes | None:
-    """The content of a file, or None where there is none."""
+    """The content of a file, or None where there is none. Raises OSError, also of what is no regular file."""
     try:
-        with open(path, "rb") as handle:
-            return handle.read()
+        return read_regular(path)
     except FileNotFoundError:
         return None

@@ -11,18 +11,17 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import datetime
-import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
-import stat
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._record_fields import COMMON, FIELDS, OPTIONAL
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import open_regular
 
 SCHEMA = "kvfleet.radiance/record/1"
 # Of one entry, in bytes. The longest of ours, a planned line, has some thousand.
@@ -170,7 +169,7 @@ def read(path: str) -> list[dict[str, t.Any]]:
 def read_with_reports(path: str) -> tuple[list[dict[str, t.Any]], list[str]]:
     """As read, with a sentence for each line that was passed over."""
     try:
-        handle = _open(path, os.O_RDONLY)
+        handle = open_regular(path)
     except FileNotFoundError:
         return [], []
     try:
@@ -208,7 +207,7 @@ def append(path: str, entries: t.Sequence[dict[str, t.Any]]) -> list[str]:
     if not entries:
         return []
     existed = os.path.exists(path)
-    handle = _open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    handle = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         present, reports = scan(_lines(handle))
@@ -232,15 +231,6 @@ def append(path: str, entries: t.Sequence[dict[str, t.Any]]) -> list[str]:
 
 def _line_of(value: t.Mapping[str, t.Any]) -> bytes:
     return canonical(value).encode("ascii") + b"\n"
-
-
-def _open(path: str, flags: int) -> int:
-    """Opens a record. What is no file, and would keep a reader waiting, is an OSError."""
-    handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return handle
-    os.close(handle)
-    raise OSError(errno.EINVAL, "it is no regular file", path)
 
 
 def _lines(handle: int) -> t.Iterator[bytes | None]:

@@ -93,14 +93,13 @@ code:
   sample: file_unreadable
 """
 
-import errno
 import os
-import stat
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
 # Of a file that a service starts from, in bytes.
@@ -148,18 +147,9 @@ def _is_there(path: str) -> bool:
 def _text(path: str) -> str | None:
     """The content without its secrets, None of a file that does not exist. Raises OSError, of what is no file too."""
     try:
-        # Nobody may write to a pipe that lies there.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return hidden(read_regular(path, _LONGEST).decode("utf-8", "replace"))
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "it is no regular file", path)
-    with open(handle, "rb") as file:
-        content = file.read(_LONGEST + 1)
-    if len(content) > _LONGEST:
-        raise OSError(errno.EFBIG, f"it has more than {_LONGEST:,} bytes", path)
-    return hidden(content.decode("utf-8", "replace"))
 
 
 if __name__ == "__main__":

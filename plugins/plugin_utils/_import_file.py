@@ -15,6 +15,7 @@ import typing as t
 import yaml
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arm_import, _verdict_import
 
 Json = dict[str, t.Any]
@@ -94,9 +95,7 @@ def import_or_objection(path: str, service: str, host: str) -> Json:
 def _lists(path: str) -> dict[str, list[t.Any]]:
     file = pathlib.Path(path).expanduser()
     try:
-        with file.open("rb") as handle:
-            raw = handle.read(_LARGEST_BYTES + 1)
-        content = _parse(raw.decode("utf-8")) if len(raw) <= _LARGEST_BYTES else None
+        content = _parse(read_regular(str(file), _LARGEST_BYTES).decode("utf-8"))
     except OSError as error:
         wrong = f"cannot be read: {error.strerror}"
     except yaml.MarkedYAMLError as error:
@@ -112,8 +111,6 @@ def _lists(path: str) -> dict[str, list[t.Any]]:
             "is no list of arms, and holds no lists `arms` and `verdicts` alone. Write one arm an item, like "
             f"- {_arm_import.EXAMPLE}"
         )
-        if len(raw) > _LARGEST_BYTES:
-            wrong = f"is larger than {_LARGEST_BYTES:,} bytes"
     raise RadianceError(f"import={path}: {file.absolute()} {wrong}.", code="import_unreadable")
 
 

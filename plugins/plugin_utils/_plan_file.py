@@ -9,6 +9,7 @@ import pathlib
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas
 
 
@@ -41,7 +42,7 @@ def reviewed_plan(path: str, host: str, service: str) -> dict[str, t.Any]:
 def _read(path: str) -> dict[str, t.Any]:
     file = pathlib.Path(path).expanduser()
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(str(file)).decode("utf-8"))
     except OSError as error:
         wrong = f"cannot be read: {error.strerror}"
     except (ValueError, RecursionError) as error:

@@ -7,16 +7,14 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
-import errno
 import math
-import os
-import stat
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cards import DRM
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.client import Client
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.facts import MOST_SEQUENCES, MOST_WINDOW
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
 
 CHECK_MODE = "check mode: the probe sends no request, since one would cost the endpoint's users real time"
@@ -84,10 +82,7 @@ def run(module: t.Any, probe: t.Callable[[Settings], t.Mapping[str, t.Any]], cos
 
 def key_text(path: str) -> str:
     """What a key file holds, without white space around it. Raises OSError, also for a pipe, which might never end."""
-    with open(path, encoding="utf-8", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        return file.read(_KEY_FILE_LIMIT).strip()
+    return read_regular(path, _KEY_FILE_LIMIT).decode("utf-8").strip()
 
 
 def read_key(api_key: str | None, api_key_file: str | None) -> str | None:

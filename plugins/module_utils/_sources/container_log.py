@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import os
-import stat
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import boots, read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import read_line, split_lines
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import open_regular
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import json_records, records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command import read_until_listening
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.container import Container, last_words, utc
@@ -79,9 +79,7 @@ def _own_log_since(container: Container, time: str) -> str:
         return (utc(told, digits=9) or "") > time
 
     try:
-        if not stat.S_ISREG(os.stat(container.log_path).st_mode):
-            return ""
-        with open(container.log_path, "rb") as file:
+        with os.fdopen(open_regular(container.log_path), "rb") as file:
             if container.runtime == "docker":
                 return boot_text(json_records.text_from_first(file, later))[0]
             records.seek_first(file, later)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 import typing as t
 
@@ -18,6 +17,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines imp
     read_line,
     split_lines,
 )
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import open_regular
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import records
 
 # A boot prints some hundred lines. What is longer is none, and is not read into memory to find that out.
@@ -58,11 +58,7 @@ def read_log(
     """
     bounded = offset > 0 if bounded is None else bounded
     try:
-        if "\0" in path:
-            raise RadianceError(f"The path {path!r} has a NUL in it. Name the log file itself.", code="log_unreadable")
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise RadianceError(f"{path} is not a file. Name the log file itself.", code="log_unreadable")
-        with open(path, "rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             status = os.fstat(file.fileno())
             if offset > status.st_size:
                 offset = 0

@@ -11,11 +11,13 @@ import time
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 
 _PID = re.compile(r"^[1-9][0-9]{0,9}$")
 _SHORT_OPTION = re.compile(r"^-[A-Za-z]")
 _ENDED = (b"Z", b"X", b"x")
 _EXEC_SECONDS = 1.0
+_LARGEST_PID_FILE = 64
 
 
 class Process(t.NamedTuple):
@@ -74,14 +76,13 @@ def of(pid: int) -> Process | None:
 
 def _read_pid(pid_file: str) -> int | None:
     try:
-        with open(pid_file, encoding="utf-8", errors="replace") as file:
-            text = file.read(64).strip()
+        text = read_regular(pid_file, _LARGEST_PID_FILE).decode("utf-8", "replace").strip()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise RadianceError(
-            f"The pid file {pid_file} cannot be read ({error.strerror}). Run as the user of the service, or "
-            "with become.",
+            f"The pid file {pid_file} cannot be read: {error.strerror}. Run as the user of the service, or "
+            "with become; or name another pid_file.",
             code="pid_file_unreadable",
         ) from error
     if not text:

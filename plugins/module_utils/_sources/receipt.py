@@ -17,6 +17,7 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import LONGEST_BOOT
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, read_text
 
@@ -189,14 +190,9 @@ def _identity(path: str) -> dict[str, t.Any]:
 
 def _content(path: str, limit: int) -> bytes:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            content = file.read(limit + 1)
+        return read_regular(path, limit, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError as error:
         raise _Unusable(f"{path} cannot be read ({error.strerror})") from error
-    if len(content) > limit:
-        raise _Unusable(f"{path} is larger than a receipt can be")
-    return content
 
 
 def _digest(kept: t.Mapping[str, t.Any], text: bytes) -> str:

@@ -17,6 +17,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, SECRET_NAME, put_back
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 
 _SECRETS = (
     # NAME=value, name: value, with or without quotes
@@ -59,8 +60,7 @@ def wanted(entry: t.Mapping[str, t.Any]) -> Wanted:
 
 def _read_source(path: str, dest: str) -> bytes:
     try:
-        with open(path, "rb") as handle:
-            return handle.read()
+        return read_regular(path)
     except OSError as error:
         raise RadianceError(
             f"files: src {path} for {dest} cannot be read on the target: {error.strerror}.", code="file_unusable"

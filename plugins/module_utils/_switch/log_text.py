@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import open_regular
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import boot_of_log, of_process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading, read_text
@@ -22,7 +23,7 @@ class LogText(BootText):
     """
 
     def __init__(self, path: str, offset: int, bounded: bool = True) -> None:
-        self._handle = open(path, "rb")  # noqa: SIM115  closed by close()
+        self._handle = os.fdopen(open_regular(path), "rb")
         self._handle.seek(offset)
         self._offset = offset
         self._data = b""
@@ -61,7 +62,7 @@ class LogText(BootText):
 
 def holds_offset(path: str, boot: t.Mapping[str, t.Any]) -> bool:
     """Whether the byte where the boot began is still where it was: a log that was made anew, or cut, begins anew."""
-    with open(path, "rb") as file:
+    with os.fdopen(open_regular(path), "rb") as file:
         status = os.fstat(file.fileno())
         offset = int(boot["offset"])
         if status.st_ino != boot["inode"] or status.st_size < offset:

@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 
@@ -50,8 +51,7 @@ def _lost(start: t.Sequence[str], changes: t.Sequence[files.Change]) -> list[str
 def _script(path: str) -> bytes:
     """The text of a script; nothing of a program that is none."""
     try:
-        with open(path, "rb") as handle:
-            text = handle.read(_LONGEST_SCRIPT) if os.path.isfile(path) else b""
+        text = read_regular(path, _LONGEST_SCRIPT)
     except OSError:
         return b""
     return text if text.startswith(b"#!") or b"\0" not in text else b""

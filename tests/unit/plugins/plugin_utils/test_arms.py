@@ -225,7 +225,7 @@ def test_a_file_that_holds_no_arms_is_refused(tmp_path: pathlib.Path, text: str,
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(RadianceError, match="is larger than 1,048,576 bytes"):
+    with pytest.raises(RadianceError, match="it has more than 1,048,576 bytes"):
         load(tmp_path, SEED.ljust((1 << 20) + 1))
 
 
