@@ -18,7 +18,7 @@ description:
     O(state_dir), from which the next call restores the old pair or finishes the new one.
   - Phases are lock, precheck, drain, stop, release, swap, start, ready, referee, receipt and keep. On the way back
     they are restore, start and ready, and hand_back where cards were handed over.
-  - Without O(expect) it only finishes a switch that was interrupted, and changes nothing where none was.
+  - Without O(expect) it finishes a switch that was interrupted, writes O(files) where none was, and restarts nothing.
 options:
   service:
     description:
@@ -158,6 +158,7 @@ options:
     description:
       - Files that belong to the new pair. They are staged beside their place, and renamed into it while the service
         is stopped. Where nothing has to be restarted, those whose bytes differ are replaced all the same.
+      - Without O(expect) they are written whatever runs, and nothing is restarted for them.
     type: list
     elements: dict
     default: []

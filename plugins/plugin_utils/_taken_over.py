@@ -11,8 +11,9 @@ import difflib
 import posixpath
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _managed_text
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _managed_text
 
 Service = t.Mapping[str, t.Any]
 Texts = t.Mapping[str, t.Mapping[str, str]]
@@ -61,16 +62,46 @@ def _env_begun(text: str, name: str, owned: t.Sequence[str]) -> str:
     return "\n".join(out)
 
 
-def given_back(service: Service, texts: Texts, host: str) -> dict[str, dict[str, str]]:
-    """The texts without the blocks of ours: in the env the assignments stay, so that the same pair stays in force.
+def given_back(service: Service, texts: Texts, host: str) -> dict[str, t.Any]:
+    """What giving the files back makes of them: ``{texts, objection, says}``.
 
-    A file of the gates that is ours as a whole came with the adoption, and has no text then.
+    ``texts`` are without the blocks of ours: in the env the assignments stay, so that the same pair stays in force. A
+    file of the gates that is ours as a whole came with the adoption, and has no text then. ``objection`` is empty, or
+    why nothing is given back; ``says`` are lines. Raises RadianceError ``marker_damaged``.
     """
     name = _managed_text.block_name(service, host)
     out = {side: {kind: _given_back(kind, text, name) for kind, text in there.items()} for side, there in texts.items()}
     if _managed_text.kind_of(texts["fleet"].get("bats"), name) == "ours":
         out["fleet"]["bats"] = ""
-    return out
+    path = _files.file_names(service, host)["env"]
+    kinds = [_managed_text.kind_of(there["env"], name) for there in texts.values()]
+    objection = ""
+    if "ours" in kinds and "block" not in kinds:
+        objection = (
+            f"{path} is a file of this collection as a whole: it was not adopted, and there is nobody to give it back "
+            "to."
+        )
+    return {"texts": out, "objection": objection, "says": _says_of(service, texts, out != texts, path, host)}
+
+
+def _says_of(service: Service, texts: Texts, changes: bool, path: str, host: str) -> list[str]:
+    """What a person has to know who takes the files over again."""
+    says = "nothing of ours is in its files"
+    if changes:
+        says = (
+            "our markers and comments go; the values, the record and documents stay. Nothing restarts, and whether "
+            "what runs was started by these values was not looked at"
+        )
+    here, there = (_env_file.read_env(texts[side]["env"]).values for side in ("fleet", "target"))
+    differ = [key for key in {**here, **there} if here.get(key) != there.get(key)]
+    lines = [f"{service['name']} on {host}: {says}"]
+    for side, where in (("fleet", "here"), ("target", f"on {host}")):
+        if not texts[side]["env"]:
+            lines.append(f"  there is no {path} {where}, so the two were not compared")
+            differ = []
+    if differ:
+        lines.append(f"  {path} here and on {host} differ in {', '.join(differ)}: each keeps what it has")
+    return lines
 
 
 def _given_back(kind: str, text: str, name: str) -> str:

@@ -85,15 +85,15 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
         if options[name] < 0:
             raise RadianceError(f"{name} is {options[name]}; seconds are 0 or more.", code="option_unusable")
     expect = options.get("expect")
-    if expect is None and (options.get("files") or options.get("fingerprint")):
+    if expect is None and options.get("fingerprint"):
         raise RadianceError(
-            "files and fingerprint need expect: without it this only finishes a switch that was interrupted.",
+            "fingerprint needs expect: without it nothing is switched, whatever runs.",
             code="expect_unusable",
         )
-    if expect is not None and options.get("save_receipt"):
+    if (expect is not None or options.get("files")) and options.get("save_receipt"):
         raise RadianceError(
             "save_receipt changes nothing but the receipt, and expect asks for a switch, which saves that of its new "
-            "boot. Give one of the two.",
+            "boot; files are written. Give one of the two.",
             code="option_unusable",
         )
     return Request(

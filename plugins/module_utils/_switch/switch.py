@@ -72,6 +72,7 @@ def _work(request: Request, state: State, run: Run) -> None:
     probation.look(request, state, run, check_mode=False)
     if request.expect is None:
         _tell_others(request, state, run)
+        _install_alone(request, run, check_mode=False)
         if interrupted is None and not run.says:
             run.says.append("No switch was interrupted; nothing was done.")
         return
@@ -122,6 +123,7 @@ def _preview(request: Request, state: State, run: Run) -> None:
     probation.look(request, state, run, check_mode=True)
     if request.expect is None:
         _tell_others(request, state, run)
+        _install_alone(request, run, check_mode=True)
         if not run.says:
             run.says.append("No switch was interrupted; nothing would be done.")
         return
@@ -148,6 +150,26 @@ def _preview(request: Request, state: State, run: Run) -> None:
         run.says.append(f"{card_others.names_of(found.in_the_way)} would be stopped for it and stay stopped.")
     if request.probation:
         run.says.append(f"It would be on probation for {request.probation:,} s.")
+
+
+def _install_alone(request: Request, run: Run, check_mode: bool) -> None:
+    """Install files that no pair is expected of, whatever runs: nothing is restarted for them."""
+    changes = files.compare(request.files)
+    run.diff = files.diffs(changes)
+    if not changes:
+        return
+    if run.recovered:
+        raise RadianceError(
+            f"{run.recovered} The files were made of what was there before that, so none was written. Run this again.",
+            code="switch_interrupted",
+        )
+    files.check_writable(changes)
+    if not check_mode:
+        files.install(changes)
+    run.changed = True
+    run.says.append(
+        f"{len(changes)} file(s) {'would be' if check_mode else 'were'} written; nothing restarts for them."
+    )
 
 
 class _Found(t.NamedTuple):

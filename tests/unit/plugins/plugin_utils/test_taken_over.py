@@ -147,14 +147,43 @@ def test_a_resize_writes_the_values_under_the_names_of_the_file() -> None:
 
 def test_giving_back_leaves_the_values_in_force_and_every_other_byte() -> None:
     resized = rendered(adopt(texts()), {"VRAM_WEIGHTS_MIB": "25844", "VRAM_KV_MIB": "5119", "MODEL": "/models/q.rad"})
-    back = _taken_over.given_back(SERVICE, resized, HOST)
+    back = _taken_over.given_back(SERVICE, resized, HOST)["texts"]
     assert back["target"]["env"] == (
         "# by hand\nSLAB_MIB=25844\nPOOL_MIB=5119\nMODEL=/models/q.rad\n# the pool\n\nHF_HOME=/srv/hf\n"
     )
     assert (back["target"]["serve"], back["fleet"]["bats"]) == (SERVE, BATS)
     # The gates that came with the adoption go with it, and what is given back can be adopted again.
-    assert _taken_over.given_back(SERVICE, adopt(texts(bats="")), HOST)["fleet"]["bats"] == ""
+    assert _taken_over.given_back(SERVICE, adopt(texts(bats="")), HOST)["texts"]["fleet"]["bats"] == ""
     assert outside(adopt(back)["target"]["env"]) == REST
+
+
+def test_what_giving_back_could_not_compare_is_said() -> None:
+    adopted = adopt(texts())
+    told = _taken_over.given_back(SERVICE, adopted, HOST)
+    assert (told["objection"], told["says"]) == (
+        "",
+        [
+            "qwen on dankserver: our markers and comments go; the values, the record and documents stay. Nothing "
+            "restarts, and whether what runs was started by these values was not looked at"
+        ],
+    )
+    adopted["target"]["env"] = adopted["target"]["env"].replace("POOL_MIB=5120", "POOL_MIB=4096")
+    assert _taken_over.given_back(SERVICE, adopted, HOST)["says"][1:] == [
+        "  scripts/qwen.env here and on dankserver differ in POOL_MIB: each keeps what it has"
+    ]
+    gone = {"fleet": adopted["fleet"], "target": {"env": "", "serve": ""}}
+    told = _taken_over.given_back(SERVICE, gone, HOST)
+    assert told["says"][1:] == ["  there is no scripts/qwen.env on dankserver, so the two were not compared"]
+    # What is not there is not made.
+    assert told["texts"]["target"] == {"env": "", "serve": ""}
+    assert _taken_over.given_back(SERVICE, texts(), HOST)["says"] == [
+        "qwen on dankserver: nothing of ours is in its files"
+    ]
+
+
+def test_a_file_that_is_ours_as_a_whole_has_nobody_to_be_given_to() -> None:
+    env = "# kvfleet.radiance: managed; qwen\nVRAM_KV_MIB=5120\n"
+    assert "it was not adopted" in _taken_over.given_back(SERVICE, texts(env=env), HOST)["objection"]
 
 
 # Lines of an env that are not ours: comments of any text, blank lines, further keys.
@@ -191,7 +220,7 @@ def test_any_line_around_the_block_survives_whatever_is_written(
     resized = rendered(adopted, values)
     assert outside(resized["target"]["env"]) == theirs
     assert _managed_text.env_file(resized["fleet"]["env"], SERVICE, HOST)["values"] == values
-    back = _taken_over.given_back(SERVICE, resized, HOST)["target"]["env"]
+    back = _taken_over.given_back(SERVICE, resized, HOST)["texts"]["target"]["env"]
     assert [line for line in back.split("\n") if not line.startswith(("SLAB_MIB=", "POOL_MIB="))] == theirs.split("\n")
     assert {name: _env_file.read_env(back).values[name] for name in owned} == {
         "SLAB_MIB": str(slab),
@@ -205,7 +234,7 @@ def test_any_script_comes_back_as_it_was(text: str) -> None:
     serve = f"#!/bin/sh\n{text}\n"
     adopted = adopt(texts(serve=serve, bats=serve))
     assert outside(adopted["target"]["serve"]) == serve
-    back = _taken_over.given_back(SERVICE, adopted, HOST)
+    back = _taken_over.given_back(SERVICE, adopted, HOST)["texts"]
     assert (back["target"]["serve"], back["fleet"]["serve"], back["fleet"]["bats"]) == (serve, serve, serve)
 
 

@@ -507,3 +507,27 @@ def test_without_expect_and_without_a_journal_nothing_is_done(service: Service) 
     result = service.run()
     assert (result["outcome"], result["changed"], result["recovered"]) == ("unchanged", False, None)
     assert (service.pid(), result["actions"]) == (pid, [])
+
+
+def test_files_that_no_pair_is_expected_of_are_written_whatever_runs(service: Service) -> None:
+    pid = service.pid()
+    _written_alone(service, "running.env")
+    assert service.pid() == pid
+    service.kill_all()
+    _written_alone(service, "stopped.env")
+    assert not service.serves()
+
+
+def _written_alone(service: Service, name: str) -> None:
+    mine = service.folder / name
+    mine.write_text("# mine\nHF_TOKEN=hush-hush-hush\n")
+    mine.chmod(0o640)
+    there = [{"dest": str(mine), "content": "# mine\nHF_TOKEN=********\nSLAB=1\n", "src": None, "mode": None}]
+    told = service.run(files=there, check_mode=True)
+    assert (told["changed"], mine.read_text()) == (True, "# mine\nHF_TOKEN=hush-hush-hush\n")
+    assert "hush" not in str(told)
+    done = service.run(files=there)
+    assert (done["outcome"], done["changed"], done["actions"]) == ("unchanged", True, [])
+    assert done["says"] == "1 file(s) were written; nothing restarts for them."
+    assert (mine.read_text(), mine.stat().st_mode & 0o777) == ("# mine\nHF_TOKEN=hush-hush-hush\nSLAB=1\n", 0o640)
+    assert service.run(files=there)["changed"] is False
