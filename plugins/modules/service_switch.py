@@ -181,6 +181,34 @@ options:
           - Octal mode in quotes, like V("0644"). The mode of the file that is there is kept where this is left out,
             and a new file gets V("0644").
         type: raw
+  needs:
+    description:
+      - Files of the target that a start names beside O(files). Where one is missing the switch is refused with
+        V(start_unusable) before anything is stopped. Those of C(EnvironmentFile=) of a unit are looked for too.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description:
+          - The absolute path.
+        type: str
+        required: true
+      option:
+        description:
+          - The option that names it, for the message.
+        type: str
+        required: true
+      stated_in:
+        description:
+          - Where that option is stated, for the message.
+        type: str
+        required: true
+      read:
+        description:
+          - Whether it is read as a file, and not only handed on.
+        type: bool
+        default: false
   endpoint:
     description:
       - Base URL of the service without C(/v1), as the target reaches it. With it the switch waits for running
@@ -587,6 +615,17 @@ def main() -> None:
                 },
                 "mutually_exclusive": [("content", "src")],
                 "required_one_of": [("content", "src")],
+            },
+            "needs": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "path": {"type": "str", "required": True},
+                    "option": {"type": "str", "required": True},
+                    "stated_in": {"type": "str", "required": True},
+                    "read": {"type": "bool", "default": False},
+                },
             },
             "endpoint": {"type": "str"},
             "api_key_file": {"type": "path", "no_log": False},

@@ -39,7 +39,7 @@ _ALONE = (
 _SHORT_ALONE = re.compile(r"-[dtiPq]+")
 
 
-def _run_options(words: t.Sequence[str]) -> t.Iterator[tuple[int, str, str]]:
+def run_options(words: t.Sequence[str]) -> t.Iterator[tuple[int, str, str]]:
     """Each option behind ``run`` with its position and its value; at last the image, with an empty option."""
     if "run" not in words:
         return
@@ -65,9 +65,9 @@ def _run_options(words: t.Sequence[str]) -> t.Iterator[tuple[int, str, str]]:
 
 def image_position(words: t.Sequence[str]) -> int | None:
     """Where the image stands; None where there is no ``run`` or nothing behind its options."""
-    return next((at for at, option, _value in _run_options(words) if not option and at < len(words)), None)
+    return next((at for at, option, _value in run_options(words) if not option and at < len(words)), None)
 
 
 def container_name(words: t.Sequence[str]) -> str | None:
     """What ``--name`` says; None where nothing does."""
-    return next((value for _at, option, value in _run_options(words) if option == "--name"), None)
+    return next((value for _at, option, value in run_options(words) if option == "--name"), None)

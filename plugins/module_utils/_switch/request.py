@@ -15,6 +15,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.container import RUNTIMES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.needed import Need
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.referee import OPTIONS
 
 # The module's options that are seconds, with their defaults.
@@ -45,6 +46,7 @@ class Request(t.NamedTuple):
     image: str | None
     cards: list[int]
     files: list[files.Wanted]
+    needs: list[Need]
     endpoint: str | None
     api_key_file: str | None
     expect: dict[str, t.Any] | None
@@ -102,6 +104,7 @@ def read_request(options: t.Mapping[str, t.Any]) -> Request:
         image=options.get("image"),
         cards=list(options.get("cards") or []),
         files=[files.wanted(entry) for entry in options.get("files") or []],
+        needs=[Need(**entry) for entry in options.get("needs") or []],
         endpoint=options.get("endpoint"),
         api_key_file=options.get("api_key_file"),
         expect=None if expect is None else _read_expect(expect),

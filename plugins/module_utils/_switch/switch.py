@@ -20,6 +20,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     files,
     host_memory,
     images,
+    needed,
     probation,
     recovery,
     referee,
@@ -224,6 +225,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         problem = manager.problem({change.dest for change in changes})
         if problem is not None:
             raise RadianceError(f"{problem}. Nothing was changed.", code="start_unusable")
+        needed.check(manager, request.needs)
         image = manager.lost_image(request.image)
         if image is not None:
             raise RadianceError(

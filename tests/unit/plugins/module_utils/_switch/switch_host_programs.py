@@ -228,6 +228,9 @@ def show(words: list[str], name: str, unit: dict[str, t.Any] | None) -> None:
         argv = unit["exec"] if unit else None
         print("{{ path={} ; argv[]={} ; ignore_errors=no ; pid=0 }}".format(argv[0], " ".join(argv)) if argv else "")
         return
+    if "--property=EnvironmentFiles" in words:
+        print((unit or {}).get("env_files", ""))
+        return
     now = state() if unit else DOWN
     told = {
         "Id": name,

@@ -531,3 +531,19 @@ def _written_alone(service: Service, name: str) -> None:
     assert done["says"] == "1 file(s) were written; nothing restarts for them."
     assert (mine.read_text(), mine.stat().st_mode & 0o777) == ("# mine\nHF_TOKEN=hush-hush-hush\nSLAB=1\n", 0o640)
     assert service.run(files=there)["changed"] is False
+
+
+def test_a_file_that_the_start_names_is_looked_for_before_the_stop(service: Service, tmp_path: pathlib.Path) -> None:
+    pid, gone = service.pid(), tmp_path / "gone"
+    need = {"path": str(gone / "a.env"), "option": "--env-file", "stated_in": "x", "read": True}
+    for check_mode in (True, False):
+        result = service.run(NEW, check_mode=check_mode, needs=[need])
+        assert (result["code"], result["msg"], service.pid()) == (
+            "start_unusable",
+            f"--env-file {gone}/a.env of x: it is not on the target. Without it neither this pair nor the old one "
+            "could be started. Nothing was stopped or changed. Put it there, or take --env-file out.",
+            pid,
+        )
+    gone.mkdir()
+    assert "it is no regular file" in service.run(NEW, needs=[{**need, "path": str(gone)}])["msg"]
+    assert service.run(NEW, needs=[{**need, "path": str(gone), "read": False}])["outcome"] == "switched"

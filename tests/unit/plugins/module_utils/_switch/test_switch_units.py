@@ -327,3 +327,15 @@ def test_a_runtime_that_has_not_let_go_of_the_name_is_asked_once_more(
     if outcome == "rolled_back":
         assert result["code"] == "container_in_the_way"
         assert "The runtime had not let go of the container before: Error: creating container storage" in result["msg"]
+
+
+def test_an_environment_file_that_systemd_would_miss_is_looked_for_before_the_stop(unit: UnitService) -> None:
+    unit.start_old()
+    gone, pid = unit.folder / "gone.env", unit.pid()
+    optional = "/etc/none (ignore_errors=yes)\n/etc/none.d/*.env (ignore_errors=no)"
+    unit.unit(env_files=f"{optional}\n{gone} (ignore_errors=no)")
+    result = unit.run(NEW)
+    assert (result["code"], unit.pid()) == ("start_unusable", pid)
+    assert f"EnvironmentFile {gone} of flash.service: it is not on the target." in result["msg"]
+    gone.touch()
+    assert unit.run(NEW)["outcome"] == "switched"
