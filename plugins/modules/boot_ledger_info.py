@@ -57,7 +57,7 @@ options:
     type: str
   scope:
     description:
-      - For O(source=journald), whose systemd has the unit.
+      - For O(source=journald) and O(unit), whose systemd has the unit.
       - V(user) is that of the user that the task runs as. It answers this user alone, so connect as this user instead
         of becoming it.
     type: str
@@ -92,11 +92,23 @@ options:
     type: path
   last_receipt:
     description:
-      - Where nothing of the service runs, read the newest receipt of O(receipts), which is of its last boot. That is a
-        warning, C(ledger.source.kind) is then V(receipt), and the endpoint is not asked, for another service may have
-        its port.
-    type: bool
-    default: false
+      - Whether the newest receipt of O(receipts), which is of the last boot of the service, is read where nothing of
+        it runs. RV(last_boot) then says so, C(ledger.source.kind) is V(receipt), and the endpoint is not asked, for
+        another service may have its port.
+      - V(crashed) does so where the unit has failed and nobody stopped it. A unit that ended by SIGTERM or SIGINT (or
+        with their status, 143 or 130), or whose stop ran into its timeout, was stopped, and one that was stopped in
+        order has not failed. What systemd does not tell of has not crashed. C(systemctl reset-failed) makes of a unit
+        that crashed one that was stopped.
+    type: str
+    choices:
+      - never
+      - crashed
+      - always
+    default: never
+  unit:
+    description:
+      - For O(last_receipt=crashed), the unit that runs the container. For O(source=journald) it is O(name).
+    type: str
   with_log:
     description:
       - Also return RV(log), what the boot printed, for a report that others read.
@@ -200,9 +212,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 last_boot:
-  description: Whether nothing runs, and RV(ledger) is that of the last boot, as O(last_receipt) asks.
-  returned: always
-  type: bool
+  description:
+    - That nothing runs and RV(ledger) is that of the last boot, as O(last_receipt) asks. Of a unit that crashed with
+      what systemd says of its end. A sentence without its stop.
+  returned: always, null where the ledger is not of a last boot
+  type: str
+  sample: "flashnext.service does not run: systemd has it as failed since Mon 2026-11-30 07:05:37 UTC, with the result
+    signal and signal 9, and the ledger is that of its last boot, by its receipt
+    /srv/radiance/.kvfleet/flashnext/receipts/0123456789ab.log"
 ledger:
   description:
     - What one boot printed, in the shape of schemas/ledger.schema.json. Also returned when the module fails.
@@ -417,7 +434,8 @@ def main() -> None:
             "boot": {"type": "int", "default": -1},
             "pid_file": {"type": "path"},
             "receipts": {"type": "path"},
-            "last_receipt": {"type": "bool", "default": False},
+            "last_receipt": {"type": "str", "choices": ["never", "crashed", "always"], "default": "never"},
+            "unit": {"type": "str"},
             "with_log": {"type": "bool", "default": False},
             "hide": {"type": "list", "elements": "str", "default": []},
             "endpoint": {"type": "str"},
@@ -436,9 +454,9 @@ def main() -> None:
         ],
         supports_check_mode=True,
     )
-    names = ("path", "text", "name", "boot", "pid_file", "scope", "receipts", "last_receipt")
+    names = ("path", "text", "name", "boot", "pid_file", "scope", "receipts", "last_receipt", "unit")
     wanted = {key: module.params[key] for key in names}
-    more: dict[str, t.Any] = {"last_boot": False}
+    more: dict[str, t.Any] = {"last_boot": None}
     try:
         reading = read_boot(module.params["source"], **wanted)
         # An endpoint that cannot be asked, or a log that cannot be shown, leaves what the log tells.
@@ -460,9 +478,8 @@ def main() -> None:
                 "(source: podman or docker)."
             )
         # What answers where nothing of the service runs is another one.
-        down = module.params["last_receipt"] and not reading.known.get("runs")
-        more["last_boot"] = down and reading.known["kind"] == "receipt"
-        if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1 and not more["last_boot"]:
+        down = more["last_boot"] = reading.known.get("last_boot")
+        if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1 and not down:
             version, why = ask_version(module.params["endpoint"], key)
             ledger["engine"] = {"version": version, "version_from": "endpoint" if version else None}
             info, told_at = None, 0.0

@@ -234,6 +234,8 @@ options:
   fingerprint:
     description:
       - Fingerprint of the boot that the plan was made from. The switch is refused where another boot runs.
+      - Of a unit that crashed it is that of the newest receipt, as M(kvfleet.radiance.boot_ledger_info) reads it with
+        O(kvfleet.radiance.boot_ledger_info#module:last_receipt=crashed); the switch starts the unit.
     type: str
   drain_timeout:
     description:

@@ -48,7 +48,8 @@ def _planned(run: Run, until: t.Mapping[str, t.Any] | None, now: float | None) -
     gain = f"{slabs[0] - slabs[1]:+,.0f}" if plan["restart"] and None not in slabs else "0"
     planned = _words.pair(to) if plan["restart"] else "stays"
     shape = [label for label in plan["changes"] if label not in ("weights_mib", "kv_mib")] if plan["restart"] else []
-    planned += f" [{', '.join(shape)}]" if shape else ""
+    started = ["start"] if run.get("down") else []
+    planned += f" [{', '.join([*started, *shape])}]" if started or shape else ""
     numbers = [_words.number(ceiling.get(key)) for key in ("mib", "takeable_mib")]
     late = ["too late" if _not_after.too_late(run.get("needs"), until, now) else "in time"] if until else []
     return [name, _words.pair(before), planned, *numbers, gain, *late]

@@ -24,8 +24,9 @@ _LABEL = 10
 def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> list[str]:
     """The lines of the table.
 
-    ``about`` has what a plan does not know: ``host``, ``service``, ``down`` (it does not run, and is started),
-    ``outage_seconds`` and ``outage_at`` (the last restart on record, or None), ``probes`` and ``rate`` (as
+    ``about`` has what a plan does not know: ``host``, ``service``, ``down`` (that it does not run and by which
+    ledger it is planned, a sentence without its stop; empty where it runs), ``returns`` (whether there is a pair to
+    return to), ``outage_seconds`` and ``outage_at`` (the last restart on record, or None), ``probes`` and ``rate`` (as
     ``probes_cost`` takes them), ``fits`` (of ``fits_words``, where the run has a deadline), ``undo`` (the command),
     ``notes`` (sentences), ``record`` (of the service), ``image`` (what ``image_choice`` found, where one is asked for),
     and ``brief``: whether a restart follows, so that the options are only named. Where nothing is to change, nothing is
@@ -52,7 +53,7 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _row("outage", [_outage(about)])
         lines += _row("probes", [_cost(plan, about)])
         lines += _row("not after", about.get("fits") or [])
-        lines += _row("undo", [] if about.get("down") else [about["undo"]], fold=False)
+        lines += _row("undo", [about["undo"]] if about.get("returns", True) else [], fold=False)
         if image and not image["same"]:
             lines += _row("then", [f"{_price_report.command(about['undo'])} -e fill=true"], fold=False)
             lines += _row("", ["the second fill, from what the first boot of the new image prints"])
@@ -62,7 +63,7 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _price_report.price_report(plan, about["undo"] + _image.arguments(image))
     tried = None if not image or image["same"] else image["image"]
     before = _history.rolled_back_before(about.get("record") or [], plan["to"], tried) if plan["restart"] else []
-    lines += _row("note", [*before, *plan.get("warnings", []), *about.get("notes", [])])
+    lines += _row("note", [*_down(about), *before, *plan.get("warnings", []), *about.get("notes", [])])
     return lines
 
 
@@ -71,14 +72,21 @@ def _head(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> str:
     if not plan["restart"]:
         return f"{where}: nothing to change, {_words.pair(plan['to'])} MiB a card stays (slab + pool)"
     if about.get("down"):
-        changes = f" [{', '.join(plan['changes'])}]" if plan["changes"] else ""
+        if not plan["changes"]:
+            return f"{where}: does not run, one start on {_words.pair(plan['to'])} MiB a card (slab + pool)"
         pairs = f"{_words.pair(plan['from'])} → {_words.pair(plan['to'])}"
-        return f"{where}: does not run, {pairs} MiB a card (slab + pool), one start{changes}"
+        return f"{where}: does not run, {pairs} MiB a card (slab + pool), one start [{', '.join(plan['changes'])}]"
     less = ", the pool less than the contract" if plan["contract"].get("backing") == "one_request" else ""
     return (
         f"{where}: {_words.pair(plan['from'])} → {_words.pair(plan['to'])} MiB a card (slab + pool{less}), one restart "
         f"[{', '.join(plan['changes'])}]"
     )
+
+
+def _down(about: t.Mapping[str, t.Any]) -> list[str]:
+    """That the service does not run, how that came, and that it is started."""
+    starts = "this run starts it" if about.get("brief") else "a resize starts it"
+    return [f"{about['down']}; {starts}."] if about.get("down") else []
 
 
 def _about_free(plan: t.Mapping[str, t.Any]) -> list[str]:

@@ -94,7 +94,11 @@ def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
         return {"service": service, "word": "inconclusive", "says": f"{to} is kept. {' '.join(doubts)}", **way_back}
     if run.get("making"):
         image = (run.get("options") or {}).get("image")
-        says = f"{_words.pair(run['plan']['from'])} → {to}" + (f", image {image}" if image else "")
+        started = bool(run.get("down"))
+        stays = started and not run["plan"]["changes"]
+        says = to if stays else f"{_words.pair(run['plan']['from'])} → {to}"
+        says += f", image {image}" if image else ""
+        says += ", started: it did not run" if started else ""
         others = (run.get("switched") or {}).get("others") or []
         stopped = [str(other["service"]) for other in others if other["stance"] == "handed_over"]
         says += f", {' and '.join(stopped)} stopped for it" if stopped else ""

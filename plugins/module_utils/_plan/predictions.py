@@ -119,7 +119,9 @@ def _moved_mib(s: Situation, pair_sum_mib: float) -> tuple[float, float, float, 
     moved = pair_sum_mib - s.running.sum_mib
     rounding = s.running.weights.plus_minus_mib + s.running.kv.plus_minus_mib
     shape = float(s.request.shape_margin_mib) if s.shape != s.running.shape else 0.0
-    says = f"less {mib(moved)} that the pair grows" if moved >= 0 else f"and {mib(-moved)} that the pair shrinks"
+    says = ", and the pair stays"
+    if moved:
+        says = f" less {mib(moved)} that the pair grows" if moved > 0 else f" and {mib(-moved)} that the pair shrinks"
     if shape:
         says += f", ± {mib(shape)} for what a changed shape moves in arena and staging"
     return moved, rounding, shape, says
@@ -131,7 +133,7 @@ def _free(s: Situation, pair_sum_mib: float) -> t.Iterator[Json]:
     for card in s.ceiling.cards:
         middle = card.free.mib - card.withdrawn_mib - moved + staging
         wide = card.free.plus_minus_mib + rounding + shape + staging_rounding
-        because = f"{card.free.text} free now {says}"
+        because = f"{card.free.text} free now{says}"
         again = 0.0
         if card.withdrawn_mib:
             because += f", less {mib(card.withdrawn_mib)} that withdrawn checkpoint slots gave back"
@@ -149,7 +151,7 @@ def _free(s: Situation, pair_sum_mib: float) -> t.Iterator[Json]:
         size = size_from_dict(printed)
         wide = size.plus_minus_mib + rounding + shape
         middle = size.mib - moved
-        yield _prediction("unclaimed_mib", middle - wide, middle + wide, "MiB", f"unclaimed {size.text} now {says}")
+        yield _prediction("unclaimed_mib", middle - wide, middle + wide, "MiB", f"unclaimed {size.text} now{says}")
 
 
 def prefill_staging(s: Situation) -> tuple[float, float]:

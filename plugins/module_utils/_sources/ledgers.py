@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, receipt, records, services
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.crash_loop import tell_loop
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, host_boot, running
@@ -35,15 +37,18 @@ def read_boot(
     pid_file: str | None = None,
     scope: str = "system",
     receipts: str | None = None,
-    last_receipt: bool = False,
+    last_receipt: str = "never",
+    unit: str | None = None,
 ) -> Reading:
     """The boot out of a source; what cannot be read gives an absent ledger.
 
     ``name``: the container for ``podman`` and ``docker``, the unit for ``journald``, with the ``scope`` of its manager.
     ``path``: the log or the receipt for ``file`` and ``receipt``; ``pid_file`` (for a file): the process whose command
     line tells the flags, and whose start joins the fingerprint. ``text``: for ``text``. ``receipts``: a folder of
-    them; where the log has lost the boot that runs, and one is of this very boot, it is read from there. With
-    ``last_receipt`` what does not run has the ledger of its last boot, from the newest of them.
+    them; where the log has lost the boot that runs, and one is of this very boot, it is read from there. What does not
+    run has the ledger of its last boot, from the newest of them, with ``last_receipt`` ``always``, or ``crashed`` where
+    ``unit`` (for ``journald`` it is ``name``) has failed and nobody stopped it; ``known`` then has ``last_boot``, a
+    sentence without its stop that says so.
 
     Raises RadianceError where a thing could not be asked at all: ``pid_file_unreadable``, ``process_unreadable``,
     ``runtime_unusable``, ``systemd_unreachable``, ``command_missing`` and ``command_stuck``.
@@ -60,18 +65,29 @@ def read_boot(
         if path is None:
             raise ValueError(f"source {source} needs a path")
         reading = _of_file(source, path, known, boot, pid_file)
-    if receipts and last_receipt and not reading.known.get("runs"):
-        return _last(receipts, reading)
+    if receipts and not reading.known.get("runs"):
+        why = _down(last_receipt, name if source == "journald" else unit, scope)
+        if why:
+            return _last(receipts, reading, why)
     return _stand_in(receipts, reading) if receipts else reading
 
 
-def _last(receipts: str, reading: Reading) -> Reading:
+def _down(last_receipt: str, name: str | None, scope: str) -> str:
+    """Why the last boot is read where nothing runs, as a clause; empty where it is not."""
+    if last_receipt == "crashed" and name is not None:
+        with contextlib.suppress(RadianceError):  # what systemd does not tell of has not crashed
+            found = units.show(name, scope)
+            return services.crash(found) if found.crashed else ""
+    return "Nothing runs" if last_receipt == "always" else ""
+
+
+def _last(receipts: str, reading: Reading, why: str) -> Reading:
     """The newest receipt; what was read, where there is none."""
     path, kept, notes = receipt.newest(receipts)
     if kept is None:
         return reading._replace(notes=[*reading.notes, *notes])
-    said = f"Nothing runs, so the ledger is that of the last boot, by its receipt {path}."
-    return kept._replace(known={**kept.known, "runs": None}, notes=[*notes, said])
+    said = f"{why}, and the ledger is that of its last boot, by its receipt {path}"
+    return kept._replace(known={**kept.known, "runs": None, "last_boot": said}, notes=notes)
 
 
 def _stand_in(receipts: str, reading: Reading) -> Reading:

@@ -141,6 +141,13 @@ def _not_running(found: container.Container) -> str:
     )
 
 
+def crash(found: unit.Unit) -> str:
+    """That a unit which has crashed does not run, and what systemd says of its end, as a clause."""
+    status = f" and {found.exit_status}" if found.exit_status else ""
+    since = f" since {found.ended_at}" if found.ended_at else ""
+    return f"{found.name} does not run: systemd has it as failed{since}, with the result {found.result}{status}"
+
+
 def _no_unit(found: unit.Unit) -> str:
     if found.load_state == "not-found":
         other = "user" if found.scope == "system" else "system"

@@ -29,7 +29,10 @@ _PROPERTIES = (
     "NRestarts",
     "Job",
     "NeedDaemonReload",
+    "InactiveEnterTimestamp",
 )
+# How a main process ends that was told to; podman and docker hand a signal on as a status.
+_TOLD_TO_END = ("signal 15", "signal 2", "status 143", "status 130")
 # ExecMainCode as systemctl prints it: the kernel's si_code, see waitid(2).
 _ENDINGS = {"1": "status", "2": "signal", "3": "signal"}
 
@@ -38,7 +41,8 @@ class Unit(t.NamedTuple):
     """``name`` is systemd's own, with its suffix. ``main_pid`` is 0 where no process of it runs. ``exit_status`` is
     ``status 2`` or ``signal 9``, of the main process that ended last; empty while it runs. ``invocation`` is the id of
     the last start, empty where there was none. ``restarts`` counts systemd's own, ``job`` is the number of what is
-    queued for it, 0 where nothing is. ``outdated`` tells that its file has changed since systemd read it."""
+    queued for it, 0 where nothing is. ``outdated`` tells that its file has changed since systemd read it. ``ended_at``
+    is when it ended last, in systemd's own words, empty where it has not."""
 
     name: str
     scope: str
@@ -52,11 +56,17 @@ class Unit(t.NamedTuple):
     restarts: int
     job: int
     outdated: bool
+    ended_at: str = ""
 
     @property
     def stopped(self) -> bool:
         """Whether nothing of it runs, and systemd will not start it by itself."""
         return self.active_state in ("inactive", "failed")
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it has failed, and nobody stopped it: a stop that ran into its timeout leaves it failed as well."""
+        return self.active_state == "failed" and self.result != "timeout" and self.exit_status not in _TOLD_TO_END
 
     @property
     def runs(self) -> bool:
@@ -124,6 +134,7 @@ def parse_unit(text: str, scope: str) -> Unit:
         restarts=_number(found.get("NRestarts")),
         job=_number(found.get("Job")),
         outdated=found.get("NeedDaemonReload") == "yes",
+        ended_at=found.get("InactiveEnterTimestamp", ""),
     )
 
 

@@ -64,6 +64,10 @@ class Manager(abc.ABC):
         """Whether something starts the service by itself, though nothing of it may run at this moment."""
         return False
 
+    def crashed(self) -> bool:
+        """Whether nothing runs because the service ended by itself and has failed."""
+        return False
+
     @abc.abstractmethod
     def nothing_runs(self) -> str:
         """The beginning of a sentence: what shows that nothing runs."""

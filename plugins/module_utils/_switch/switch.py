@@ -202,7 +202,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         ledger = reading.ledger if reading is not None else None
         run.before = run.ledger = ledger
         run.warnings += reading.notes if reading is not None else []
-        _check_fingerprint(request, state, run, ledger)
+        _check_fingerprint(request, state, run, ledger, ledger is None and manager.crashed())
         in_the_way = card_others.look(request, state, run, process)
         changes = files.compare(request.files)
         run.diff = files.diffs(changes)
@@ -254,10 +254,12 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         return _Found(old, changes, False, in_the_way)
 
 
-def _check_fingerprint(request: Request, state: State, run: Run, ledger: t.Mapping[str, t.Any] | None) -> None:
+def _check_fingerprint(
+    request: Request, state: State, run: Run, ledger: t.Mapping[str, t.Any] | None, crashed: bool
+) -> None:
     if request.fingerprint is None or (ledger is not None and ledger["fingerprint"] == request.fingerprint):
         return
-    if ledger is None and request.handover:
+    if ledger is None and (request.handover or crashed):
         last = receipt.newest(state.receipts).reading
         if last is not None and last.ledger["fingerprint"] == request.fingerprint:
             return

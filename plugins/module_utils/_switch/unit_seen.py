@@ -85,6 +85,10 @@ class UnitSeen(Manager):
         """Whether the unit is up, begins, or waits for its next restart."""
         return not self.state().stopped
 
+    def crashed(self) -> bool:
+        """What systemd says; see ``Unit.crashed``."""
+        return self.state().crashed
+
     def nothing_runs(self) -> str:
         """What shows that nothing runs."""
         return f"The unit {self.unit} runs nothing"

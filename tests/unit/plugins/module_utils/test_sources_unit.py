@@ -38,6 +38,7 @@ ActiveState=failed
 SubState=failed
 FragmentPath=
 InvocationID=32546a3ddb1f4ce2822a1c27a9ab32b1
+InactiveEnterTimestamp=Mon 2026-11-30 07:05:37 UTC
 """
 UNKNOWN = """\
 MainPID=0
@@ -78,6 +79,26 @@ def test_a_unit_that_was_killed() -> None:
     assert (found.scope, found.main_pid, found.exit_status, found.restarts) == ("user", 0, "signal 9", 2)
     assert (found.active_state, found.result) == ("failed", "signal")
     assert found.invocation == "32546a3ddb1f4ce2822a1c27a9ab32b1"
+    assert (found.crashed, found.ended_at) == (True, "Mon 2026-11-30 07:05:37 UTC")
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "status", "crashed"),
+    [
+        ("exit-code", "1", "1", True),
+        ("exit-code", "1", "137", True),
+        ("core-dump", "3", "11", True),
+        ("start-limit-hit", "1", "1", True),
+        ("exit-code", "1", "143", False),
+        ("exit-code", "1", "130", False),
+        ("signal", "2", "15", False),
+        ("timeout", "2", "9", False),
+    ],
+)
+def test_what_nobody_stopped_has_crashed(result: str, code: str, status: str, crashed: bool) -> None:
+    told = f"Result={result}\nExecMainCode={code}\nExecMainStatus={status}\nActiveState="
+    assert unit.parse_unit(f"{told}failed\n", "system").crashed is crashed
+    assert unit.parse_unit(f"{told}activating\n", "system").crashed is False
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ def test_a_service_is_a_line_and_what_is_refused_stands_below_with_its_code(exam
         "3 planned, 3 not",
     ]
     assert max(len(line) for line in lines) <= 118
+    crashed = {**run(example, to=example.old, changes=[]), "down": "flashnext.service does not run"}
+    assert "  24,000 + 5,120 [start]  " in _fleet_table.fleet_table({"a": [crashed]}, {})[2]
     assert _fleet_table.unplanned(planned, outcomes) == ["b", "d", "e"]
 
 

@@ -220,10 +220,27 @@ def test_a_filters_refusal_is_told_without_its_wrapping() -> None:
     assert _summary.failure({"msg": message}) == {"word": "refused", "says": "No way."}
 
 
+def test_a_plan_of_what_crashed_says_how_it_ended_and_that_it_is_started(example: t.Any) -> None:
+    down = "flashnext.service does not run: systemd has it as failed, with the result signal and signal 9"
+    same = {**example.plan, "to": example.plan["from"], "changes": []}
+    lines = _plan_report.plan_report(same, about(down=down, returns=False, brief=True))
+    assert lines[0] == "flashnext on dankserver: does not run, one start on 24,000 + 5,120 MiB a card (slab + pool)"
+    assert f"{down}; this run starts it." in one(lines)
+    assert not any(line.startswith("  undo") for line in lines)
+    moved = _plan_report.plan_report(example.plan, about(down=down, returns=True))
+    assert f"{down}; a resize starts it." in one(moved)
+    assert any(line.startswith("  undo") for line in moved)
+
+
 def test_a_service_says_what_its_run_came_to(example: t.Any) -> None:
     run = {"service": example.service, "plan": example.plan, "making": {"id": "x"}, "probes": {}, "failure": None}
     assert _summary.service_outcome(run)["word"] == "switched"
     assert _summary.service_outcome({**run, "making": None})["word"] == "unchanged"
+    same = {**example.plan, "to": example.plan["from"], "changes": []}
+    started = {**run, "down": "flashnext.service does not run", "plan": same}
+    assert _summary.service_outcome(started)["says"] == "24,000 + 5,120, started: it did not run"
+    moved = {**started, "plan": example.plan}
+    assert _summary.service_outcome(moved)["says"].endswith(" → 25,844 + 5,119, started: it did not run")
     doubtful = {**run, "probes": {"boundary": {"verdict": "inconclusive", "says": "other traffic"}, "rates": None}}
     assert _summary.service_outcome(doubtful)["word"] == "inconclusive"
     assert "other traffic" in _summary.service_outcome(doubtful)["says"]

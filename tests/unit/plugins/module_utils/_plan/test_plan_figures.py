@@ -51,6 +51,9 @@ def test_ceiling_of_an_inexact_pair_has_its_roundings_too():
     # A value inside the printed interval is taken as exact.
     stated = make_plan(rounded, {"running": {"weights_mib": "24000", "kv_mib": 5120}})
     assert (stated["ceiling"]["mib"], stated["ceiling"]["plus_minus_mib"]) == (30969.05, 5.125)
+    keep = {"running": {"weights_mib": 24000, "kv_mib": 5120}, "pair": "keep"}
+    kept = prediction(make_plan(rounded, keep), free["id"])
+    assert kept["because"].startswith("2.01 GiB free now, and the pair stays; ")
     assert stated["from"]["weights_mib"] == 24000
 
 

@@ -110,7 +110,7 @@ def test_taken_cards_are_refused_and_handed_over_when_asked_and_back_again(two: 
         path=str(two.day.log),
         pid_file=str(two.day.pid_file),
         receipts=str(two.root / "day" / "receipts"),
-        last_receipt=True,
+        last_receipt="always",
     )
     assert (kept["source"]["kind"], kept["pair"]["weights_mib"]) == ("receipt", 24000)
     assert kept["flags"]["max-num-seqs"] == "3"
