@@ -53,22 +53,25 @@ def _less(about: t.Mapping[str, t.Any]) -> str:
 def _agents(text: str, about: t.Mapping[str, t.Any]) -> str:
     name, files = _name(about), about["files"]
     links = [_markdown.link(files[kind], files["agents"]) for kind in ("env", "bats", "runbook")]
-    cells = [name, str(about["host"]), links[0] + _less(about), *links[1:]]
+    shown = _markdown.plain(name)
+    cells = [shown, _markdown.plain(str(about["host"])), links[0] + _less(about), *links[1:]]
     row = f"| {' | '.join(cells)} |"
-    return _blocks.with_row(text or "# Fleet\n", _SERVICES, row, f"| {name} |", [_HEADING, "", *_TABLE])
+    return _blocks.with_row(text or "# Fleet\n", _SERVICES, row, f"| {shown} |", [_HEADING, "", *_TABLE])
 
 
 def _llms(text: str, about: t.Mapping[str, t.Any]) -> str:
     name, files = _name(about), about["files"]
     runbook = _markdown.link(files["runbook"], files["llms"], name)
     env = _markdown.link(files["env"], files["llms"])
-    row = f"- {runbook}: radiance endpoint on {about['host']}, its pair and shape in {env}{_less(about)}"
-    return _blocks.with_row(text or "# Fleet\n", _SERVICES, row, f"- [{name}](", [_HEADING, ""])
+    host = _markdown.plain(str(about["host"]))
+    row = f"- {runbook}: radiance endpoint on {host}, its pair and shape in {env}{_less(about)}"
+    return _blocks.with_row(text or "# Fleet\n", _SERVICES, row, f"- [{_markdown.plain(name)}](", [_HEADING, ""])
 
 
 def _runbook_page(text: str, about: t.Mapping[str, t.Any]) -> str:
     name = _name(about)
-    return _blocks.placed(text or f"# {name}\n", name, _runbook.runbook_lines(name, about))
+    shown = _markdown.plain(name)
+    return _blocks.placed(text or f"# {shown}\n", name, _runbook.runbook_lines(shown, about))
 
 
 def _log(text: str, about: t.Mapping[str, t.Any]) -> str:

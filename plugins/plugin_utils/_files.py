@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
@@ -30,7 +31,7 @@ def file_names(service: t.Mapping[str, t.Any], host: str) -> dict[str, str]:
     """Path of each file of a service, relative to the fleet directory (and, for env and serve, to the target's).
 
     ``per_host`` puts the host's name after the service's; ``paths`` maps single files to a fleet's own names.
-    Raises RadianceError ``path_unfit`` for a path that leaves the directory.
+    Raises RadianceError ``path_unfit`` for a path that leaves the directory, or that a shell reads otherwise.
     """
     name = f"{service['name']}.{host}" if service.get("per_host") else str(service["name"])
     names = {kind: pattern.format(name=name) for kind, pattern in _NAMES.items()}
@@ -39,6 +40,12 @@ def file_names(service: t.Mapping[str, t.Any], host: str) -> dict[str, str]:
             raise RadianceError(f"paths names a file {kind!r}. The files are {', '.join(names)}.", code="path_unfit")
         names[kind] = str(path)
     for kind, path in names.items():
+        odd = re.search(r"[\x00-\x1f\x7f\"$`\\]", path)
+        if odd is not None:
+            raise RadianceError(
+                f"The path of {kind} is {path!r}. A {odd[0]!r} in it means something to a shell: rename the file.",
+                code="path_unfit",
+            )
         if posixpath.isabs(path) or posixpath.normpath(path).startswith("..") or not path:
             raise RadianceError(
                 f"The path of {kind} is {path!r}. It must lie inside the fleet directory.", code="path_unfit"

@@ -51,7 +51,7 @@ def _entry(name: str, attempt: t.Sequence[Entry], level: str) -> list[str]:
     words = {"switched": "switched", "rolled_back": "rolled back", "planned": "planned"}
     on = "" if name.endswith(f" on {planned['host']}") else f" on {planned['host']}"
     plan = planned["plan"]
-    lines = [f"{level} {ended['at']}: {name}{on}, {words[ended['kind']]}", ""]
+    lines = [f"{level} {ended['at']}: {_markdown.plain(name + on)}, {words[ended['kind']]}", ""]
     lines += _markdown.wrapped(f"From {_words.pair_words(plan['from'])} to {_words.pair_words(plan['to'])}.")
     if ended["kind"] == "rolled_back":
         says = _markdown.wrapped(_env_text.one_line(ended["says"]))

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import textwrap
+import urllib.parse
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
@@ -20,4 +22,15 @@ def fenced(*lines: str, kind: str = "text") -> list[str]:
 
 def link(path: str, page: str, title: str = "") -> str:
     """A link to a file of the fleet directory from another one, by its path where it has no ``title``."""
-    return f"[{title or path}]({posixpath.relpath(path, posixpath.dirname(page) or '.')})"
+    target = posixpath.relpath(path, posixpath.dirname(page) or ".")
+    return f"[{plain(title or path)}]({urllib.parse.quote(target, safe='/')})"
+
+
+def plain(text: str) -> str:
+    """A name or a path as it is, in prose and in a table: nothing in it means anything to Markdown."""
+    return re.sub(r"[\\`*\[\]<>|]", r"\\\g<0>", text)
+
+
+def cell(text: str) -> str:
+    """Markdown in a cell of a table: a bar would end it, in code too."""
+    return text.replace("|", "\\|")

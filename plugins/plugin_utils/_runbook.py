@@ -7,10 +7,11 @@ What the boot printed is quoted as printed; every other number is in the env, an
 
 from __future__ import annotations
 
+import shlex
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history, _service
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._markdown import fenced, link, wrapped
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._markdown import cell, fenced, link, wrapped
 
 Entry = t.Mapping[str, t.Any]
 
@@ -63,7 +64,7 @@ def _where(about: t.Mapping[str, t.Any]) -> list[str]:
         "",
         "| what | where |",
         "|---|---|",
-        f"| runs as | {runs} |",
+        f"| runs as | {cell(runs)} |",
         f"| started by | {_link('serve', about)}, the same for every pair |",
         f"| gates | {_link('bats', about)} |",
         f"| record | {_link('record', about)}: plans, outcomes, measurements and verdicts |",
@@ -71,8 +72,8 @@ def _where(about: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def _playbook(book: str, about: t.Mapping[str, t.Any], *words: str) -> str:
-    asked = ["ansible-playbook", book, "-l", str(about["host"]), "-e", f"service={about['service']['name']}", *words]
-    return " ".join(asked)
+    host, service = shlex.quote(str(about["host"])), f"service={about['service']['name']}"
+    return " ".join(["ansible-playbook", book, "-l", host, "-e", service, *words])
 
 
 def _reading(about: t.Mapping[str, t.Any], attempt: t.Sequence[Entry]) -> list[str]:
@@ -114,7 +115,7 @@ def _on_the_host(service: t.Mapping[str, t.Any]) -> str:
     managed = _service.managed_by(service)
     user = " --user" if managed["scope"] == "user" else ""
     if managed["source"] == "file":
-        return f"grep -aE '{_ROWS}' {service['log']} | tail -n 20"
+        return f"grep -aE '{_ROWS}' {shlex.quote(str(service['log']))} | tail -n 20"
     if managed["source"] == "journald":
         return f"journalctl{user} -u {managed['unit']} -b -o cat | grep -aE '{_ROWS}' | tail -n 20"
     return f"{managed['source']} logs {managed['name']} 2>&1 | grep -aE '{_ROWS}'"

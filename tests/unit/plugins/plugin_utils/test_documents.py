@@ -230,3 +230,22 @@ def test_a_file_that_cannot_be_kept_is_named_and_left(example: t.Any) -> None:
         "text": "na\ufffdve\n",
         "objection": "llms.txt: line 1 is not UTF-8 text. Nothing was changed. Convert the file first.",
     }
+
+
+def test_names_and_paths_that_mean_something_to_markdown(linter: PyMarkdownApi, example: t.Any) -> None:
+    paths = {"runbook": "docs/The [q] (1).md", "env": "a b|c*.env"}
+    told = about({**UNIT, "per_host": True, "paths": paths}, [example.planned(), example.switched()], example.new)
+    told["host"] = "web|1*"
+    told["files"] = _files.file_names(told["service"], told["host"])
+    texts = {kind: written("", kind, told) for kind in KINDS}
+    assert all(findings(linter, text) == [] for text in texts.values())
+    assert (
+        "\n| flashnext on web\\|1\\* | web\\|1\\* | [a b\\|c\\*.env](a%20b%7Cc%2A.env) | "
+        "[tests/flashnext.web\\|1\\*.bats](tests/flashnext.web%7C1%2A.bats) | "
+        "[docs/The \\[q\\] (1).md](docs/The%20%5Bq%5D%20%281%29.md) |\n"
+    ) in texts["agents"]
+    line = "\n- [flashnext on web\\|1\\*](docs/The%20%5Bq%5D%20%281%29.md): radiance endpoint on web\\|1\\*"
+    assert line in texts["llms"]
+    assert "| runs as | `flashnext.service` of the system on `web\\|1*`, container `flashnext` |" in texts["runbook"]
+    assert "playbooks/plan.yml -l 'web|1*' -e service=flashnext" in texts["runbook"]
+    assert ": flashnext on web\\|1\\* on dankserver, switched\n" in texts["log"]

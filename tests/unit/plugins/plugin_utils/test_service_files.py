@@ -74,8 +74,10 @@ def test_names_of_the_files(example: t.Any) -> None:
     assert (mapped["env"], mapped["bats"]) == ("env/fn.env", "tests/flashnext.bats")
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "../x.env", "a/../../x.env", ""])
-def test_a_path_stays_in_the_fleet_directory(example: t.Any, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../x.env", "a/../../x.env", "", "$(x).env", "a`b", 'a"b', "a\nb", "a\\b"]
+)
+def test_a_path_stays_in_the_fleet_directory_and_is_a_path_to_a_shell(example: t.Any, path: str) -> None:
     with pytest.raises(RadianceError) as caught:
         _files.file_names({**example.service, "paths": {"env": path}}, "dankserver")
     assert caught.value.code == "path_unfit"
