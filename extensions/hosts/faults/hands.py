@@ -18,9 +18,11 @@ from trial import Trial
 def unit_cannot_start(trial: Trial) -> t.Iterator[None]:
     """From the stop on the unit has a command that ends at once, whichever pair the files say."""
     host = trial.host
-    play = trial.play_until("stop")
+    play = trial.play_until("stop", how="hold")
+    trial.at_end(lambda: remove_drop_in(host, "broken.conf"))
     host.write(f"{host.drop_ins}/broken.conf", "[Service]\nExecStart=\nExecStart=/bin/false\n")
     host.systemctl("daemon-reload")
+    trial.go_on()
     play.wait()
     yield
     remove_drop_in(host, "broken.conf")
@@ -34,19 +36,26 @@ def remove_drop_in(host: Host, name: str) -> None:
 
 def image_gone(trial: Trial, phase: str | None) -> t.Iterator[None]:
     """The image that is asked for is removed from the host: before the run, or after the precheck has seen it."""
-    host, image, kept = trial.host, trial.host.other_image(), "localhost/kept:here"
-    host.owner("podman", "tag", image, kept)
-    remove = ("podman", "rmi", "--force", image)
+    host, image = trial.host, trial.host.other_image()
+    kept = f"/var/tmp/{trial.host.scope}-kept.tar"
+    host.owner("podman", "save", "--quiet", "--output", kept, image)
+
+    def bring_back() -> None:
+        if host.complaint("podman", "image", "exists", image):
+            host.owner("podman", "load", "--quiet", "--input", kept)
+        host.owner("rm", "-f", kept)
+
+    trial.at_end(bring_back)
     if phase is None:
-        host.owner(*remove)
+        host.owner("podman", "rmi", image)
         trial.play("-e", f"image={image}").wait()
     else:
-        play = trial.play_until(phase, "-e", f"image={image}")
-        host.owner(*remove)
+        play = trial.play_until(phase, "-e", f"image={image}", how="hold")
+        host.owner("podman", "rmi", image)
+        trial.go_on()
         play.wait()
     yield
-    host.owner("podman", "tag", kept, image)
-    host.owner("podman", "rmi", kept)
+    bring_back()
 
 
 def two_operators(trial: Trial) -> None:
@@ -65,6 +74,8 @@ def refused_with_restart(trial: Trial) -> t.Iterator[None]:
         f"{host.drop_ins}/again.conf", "[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=always\nRestartSec=1\n"
     )
     host.systemctl("daemon-reload")
+    trial.at_end(lambda: remove_drop_in(host, "again.conf"))
+    trial.at_end(trial.disarm)
     trial.arm("short_by")
     trial.play().wait()
     trial.disarm()
@@ -73,11 +84,9 @@ def refused_with_restart(trial: Trial) -> t.Iterator[None]:
 
 
 def fleet_edited(trial: Trial) -> None:
-    """Somebody edits the pair in the fleet directory; a run without a request stops."""
+    """Somebody edits the pair in the fleet directory, to one that never ran; a run without a request stops."""
     path = state_folder() / "fleet/scripts" / f"flashnext.{trial.host.name}.env"
-    path.write_text(
-        path.read_text().replace(f"VRAM_WEIGHTS_MIB={trial.before[0]}", f"VRAM_WEIGHTS_MIB={trial.asked[0]}")
-    )
+    path.write_text(path.read_text().replace(f"VRAM_WEIGHTS_MIB={trial.before[0]}", "VRAM_WEIGHTS_MIB=24800"))
     play = trial.play(plain=True).wait()
     assert play.code != 0, play.text[-2000:]
 

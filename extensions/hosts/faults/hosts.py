@@ -79,6 +79,23 @@ class Host:
         become = ["runuser", "-u", "kvfleet", "--", "env", "-C", "/home/kvfleet", *bus]
         return self.root(*become, *argv, check=check, stdin=stdin)
 
+    def power_on(self) -> None:
+        """Have the host run; one that runs is left alone."""
+        subprocess.run(["podman", "--log-level", "error", "start", self.box], check=True, stdout=subprocess.DEVNULL)
+
+    def complaint(self, *argv: str) -> str:
+        """Run it as who owns the service; why it failed, empty where it did not."""
+        try:
+            self.owner(*argv)
+        except RuntimeError as error:
+            return str(error)
+        return ""
+
+    def healthy(self) -> bool:
+        """Whether the endpoint answers inside the host."""
+        ask = "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health', timeout=2)"
+        return not self.complaint("python3", "-c", ask)
+
     def systemctl(self, *argv: str, check: bool = True) -> str:
         """Ask the systemd that has the unit."""
         return self.owner("systemctl", f"--{self.scope}", *argv, check=check)

@@ -20,7 +20,8 @@ next run had ended: the boots of every switch in it are part of that. A machine 
 After each: no wrong answer, one engine, the files of the target and of the fleet directory say the pair that runs,
 no journal, staged file, drop-in or held lock is left, every record line is valid, and one more run changes nothing.
 What was otherwise stands in bold. A host of a user that is restarted keeps its boot id, by which the restore at boot
-takes it for the same boot of the machine and leaves the files to the next run.
+takes it for the same boot of the machine and leaves the files to the next run. What a fault did to the runtime of the
+test host itself, and what mended that before the next run, stands beside what served.
 
 | fault | where | without service | served then, with nobody's help | the next run |
 |---|---|---|---|---|
@@ -57,7 +58,7 @@ def page(
 def _line(fault: str, where: str, row: Row | None) -> str:
     if row is None:
         return f"| {fault} | {where} | not injected yet | | |\n"
-    after = row["after"] + (f"; **{'; '.join(row['bad'])}**" if row["bad"] else "")
+    after = "; ".join([row["after"], *row.get("mended", [])]) + (f"; **{'; '.join(row['bad'])}**" if row["bad"] else "")
     return f"| {fault} | {where} | {row['seconds']:.1f} s | {after} | {_cell(row['next'])} |\n"
 
 

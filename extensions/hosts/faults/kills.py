@@ -15,7 +15,7 @@ from trial import Trial
 
 def module_killed(trial: Trial, phase: str, count: int = 1) -> None:
     """SIGKILL of the module as soon as it has begun the phase."""
-    trial.play_until(phase, count=count, kill=True).wait()
+    trial.play_until(phase, count=count, how="kill").wait()
 
 
 def module_killed_back(trial: Trial, phase: str) -> None:

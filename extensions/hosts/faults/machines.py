@@ -14,12 +14,14 @@ import time
 import typing as t
 
 from hosts import A, B, Host, state_folder
+from mending import mend_podman
 from trial import Trial
 
 
 def sshd_stopped(trial: Trial) -> t.Iterator[None]:
     """No new connection and none of the present ones, for 20 s in the middle; the run goes on once it is back."""
     play = trial.play_until("stop")
+    trial.at_end(lambda: trial.host.root("systemctl", "start", "ssh.service"))
     trial.host.root("sh", "-c", "systemctl stop ssh.service; pkill -KILL -x sshd || true")
     time.sleep(20)
     trial.host.root("systemctl", "start", "ssh.service")
@@ -66,11 +68,13 @@ def full_disk(trial: Trial, folder: str, phase: str | None) -> t.Iterator[None]:
         host.root("sh", "-c", f"cat /dev/zero >{filler} 2>/dev/null; true")
         trial.play().wait()
     else:
-        play = trial.play_until(phase)
+        play = trial.play_until(phase, how="hold")
         host.root("sh", "-c", f"cat /dev/zero >{filler} 2>/dev/null; true")
+        trial.go_on()
         play.wait()
     yield
     host.root("rm", "-f", filler)
+    trial.mended += mend_podman(host)
 
 
 # The folder is one of a small file system, whose root has room for a filler that nobody takes for a file of ours.
@@ -102,8 +106,9 @@ def read_only(trial: Trial, phase: str | None) -> t.Iterator[None]:
         host.root(*remount)
         trial.play().wait()
     else:
-        play = trial.play_until(phase)
+        play = trial.play_until(phase, how="hold")
         host.root(*remount)
+        trial.go_on()
         play.wait()
     yield
     host.root("mount", "-o", "remount,rw,bind", folder)

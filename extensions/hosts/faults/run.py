@@ -22,6 +22,7 @@ import typing as t
 from catalogue import FAULTS, UNTESTED, Fault
 from hosts import CHECKOUT, Host
 from judging import page
+from mending import free, mend_podman, start
 from trial import Missed, Trial, results_folder
 
 PAGE = CHECKOUT / "docs/faults.md"
@@ -55,7 +56,7 @@ def inject(fault: Fault, host: Host, number: int) -> dict[str, t.Any]:
     """The whole of one fault on one host; its row."""
     name = re.sub(r"[^a-z0-9]+", "-", fault.name)
     trial = Trial(host, results_folder() / f"{name}-{host.name[-1]}{number}")
-    bad = []
+    bad: list[str] = []
     try:
         time.sleep(2)
         steps = fault.inject(trial)
@@ -73,20 +74,34 @@ def inject(fault: Fault, host: Host, number: int) -> dict[str, t.Any]:
         if clean.code or clean.changed():
             bad.append(f"the run after it ended with {clean.code} and {clean.changed()} changes")
         bad += trial.check()
-    except Missed:
-        trial.undo()
-        trial.play(plain=True).wait()  # whatever came of it is over before the next attempt
-        raise
     finally:
-        trial.close()
+        bad += recover(trial)
     return {
         "fault": fault.name,
         "where": host.scope,
         "seconds": seconds,
         "after": after,
         "next": following.says(host.name),
+        "mended": trial.mended,
         "bad": bad,
     }
+
+
+def recover(trial: Trial) -> list[str]:
+    """Have every host of a trial serve before the next one; what no run could bring back."""
+    bad = []
+    try:
+        trial.undo()
+        for name in trial.limit.split(","):
+            host = trial.host if name == trial.host.name else Host(name)
+            trial.mended += mend_podman(host)
+            if not host.healthy() or host.leftovers():
+                free(host)
+                trial.play(plain=True).wait()  # whatever came of it is over before the next fault
+                bad += start(host)
+    finally:
+        trial.close()
+    return bad
 
 
 def work(name: str, faults: t.Sequence[Fault]) -> None:

@@ -34,13 +34,13 @@ class Watch:
     def __init__(self, host: Host, phase: str, count: int, how: str) -> None:
         words = [f"{host.state}/progress.jsonl", phase, str(count), how, str(PHASE_SECONDS)]
         argv = ["podman", "--log-level", "error", "exec", "-i", host.box, "python3", "-", *words]
-        self.phase = phase
+        self.host, self.phase = host, phase
         self.process = subprocess.Popen(
             argv, stdin=(_HERE / "watch.py").open("rb"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
-    def wait(self, play: Play) -> None:
-        """Until the moment came in this run. Raises Missed where it did not, or where the next phase had begun."""
+    def wait(self, play: Play) -> int:
+        """Until the moment came in this run; the module's pid. Raises Missed where it did not, or was over."""
         while self.process.poll() is None:
             if play.process.poll() is not None:
                 time.sleep(2)  # the moment may have been the last one of the run
@@ -49,8 +49,11 @@ class Watch:
         out, err = self.process.communicate()
         found = json.loads(out or "null")
         if found is None or found["phase"] != self.phase:
+            if found is not None:
+                self.host.root("kill", "-CONT", str(found["pid"]), check=False)
             play.wait()
             raise Missed(f"{self.phase}: {found} {err.strip()[-200:]} {play.text[-300:]}")
+        return int(found["pid"])
 
     def end(self) -> None:
         """Nobody waits for it any more. (Killed, podman would leave it behind on the host; its time ends it.)"""
@@ -87,8 +90,10 @@ class Trial:
         self.asked = next(pair for pair in PAIRS if pair != self.before)
         self.limit = host.name
         self._plays = 0
+        self._held = 0
         self._watches: list[Watch] = []
         self._endings: list[t.Callable[[], object]] = []
+        self.mended: list[str] = []  # what of the host itself had to be brought back, in words
         self.client = Client(host, folder / "client.jsonl")
 
     @property
@@ -102,17 +107,24 @@ class Trial:
         words = [*([] if plain else self.request), *more]
         return Play(self.folder / f"run{self._plays}.log", self.limit, words, wrap)
 
-    def play_until(self, phase: str, *more: str, count: int = 1, kill: bool = False) -> Play:
+    def play_until(self, phase: str, *more: str, count: int = 1, how: str = "look") -> Play:
         """Begin a run, and return as soon as its switch has begun the phase for the ``count``-th time.
 
-        ``kill``: the module was killed there. Raises Missed where that moment did not come.
+        ``how``: ``kill``, and the module was killed there, or ``hold``, and it stands still until ``go_on``. Raises
+        Missed where that moment did not come.
         """
-        watch = Watch(self.host, phase, count, "kill" if kill else "look")
+        watch = Watch(self.host, phase, count, how)
         self._watches.append(watch)
         time.sleep(1.0)  # until it has read what there was before
         play = self.play(*more)
-        watch.wait(play)
+        self._held = watch.wait(play)
+        if how == "hold":
+            self.at_end(self.go_on)
         return play
+
+    def go_on(self) -> None:
+        """Let the module that was held go on."""
+        self.host.root("kill", "-CONT", str(self._held), check=False)
 
     def arm(self, *faults: str) -> None:
         """Have the engine's boots after the present one meet these, in this order."""

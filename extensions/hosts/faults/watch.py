@@ -1,10 +1,10 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs on a test host: waits until a switch begins a phase, and may kill it there.
+"""Runs on a test host: waits until a switch begins a phase, and may kill or hold it there.
 
-``watch.py PROGRESS PHASE COUNT kill|look SECONDS``: follows the progress of the next run of the module until it begins
-PHASE for the COUNT-th time. With ``kill`` its process gets SIGKILL. Prints ``{"phase": the last one that it began}``,
-or ``null`` where that moment did not come within SECONDS.
+``watch.py PROGRESS PHASE COUNT kill|hold|look SECONDS``: follows the progress of the next run of the module until it
+begins PHASE for the COUNT-th time. With ``kill`` its process gets SIGKILL, with ``hold`` SIGSTOP. Prints ``{"phase":
+the last one that it began, "pid": of the module}``, or ``null`` where that moment did not come within SECONDS.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ def main(path: str, phase: str, count: int, how: str, seconds: float) -> None:
         seen = [line for line in lines(path) if line["run"] not in earlier]
         begun = [line["phase"] for line in seen if not line["says"] and line["phase"] != "end"]
         if begun.count(phase) >= count:
-            if how == "kill":
-                os.kill(int(str(seen[0]["pid"])), signal.SIGKILL)
+            pid = int(str(seen[0]["pid"]))
+            if how != "look":
+                os.kill(pid, signal.SIGKILL if how == "kill" else signal.SIGSTOP)
                 begun = [line["phase"] for line in lines(path) if not line["says"]]
-            print(json.dumps({"phase": begun[-1]}))
+            print(json.dumps({"phase": begun[-1], "pid": pid}))
             return
     print("null")
 
