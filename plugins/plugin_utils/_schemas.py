@@ -8,6 +8,13 @@ import json
 import pathlib
 import typing as t
 
+try:
+    # Here, so that it is loaded once and not by each task of each host.
+    import jsonschema
+    import referencing
+except ImportError:
+    jsonschema = referencing = None  # type: ignore[assignment]
+
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 
 FOLDER = pathlib.Path(__file__).parents[2] / "schemas"
@@ -19,14 +26,11 @@ def problems(value: t.Any, name: str) -> list[str]:
     Values are not quoted: a service or a plan may hold what is not for the screen. Raises RadianceError
     ``jsonschema_missing`` or ``no_such_schema``.
     """
-    try:
-        import jsonschema
-        import referencing
-    except ImportError as error:
+    if jsonschema is None:
         raise RadianceError(
             "The controller has no jsonschema. Install it beside ansible-core: python -m pip install jsonschema.",
             code="jsonschema_missing",
-        ) from error
+        )
     schemas = {path.name[: -len(".schema.json")]: path for path in sorted(FOLDER.glob("*.schema.json"))}
     if name not in schemas:
         raise RadianceError(f"There is no schema {name!r}. There are {', '.join(schemas)}.", code="no_such_schema")

@@ -12,9 +12,9 @@ import subprocess
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.tests.unit.role.rendering import ROOT, render
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _templates
 
-COMMAND = ROOT / "roles/endpoint/files/fleet-tests.sh"
+COMMAND = pathlib.Path(__file__).resolve().parents[3] / "roles/endpoint/files/fleet-tests.sh"
 SHAPE = {"max_num_seqs": 3, "max_model_len": 200000, "kv_cache_dtype": "fp8", "num_speculative_tokens": 2}
 SETTLED = (
     "card 0 settled at 2.01 GiB free against 209.19 MiB (the $(touch never) 96.00 MiB and `id` for the static region)"
@@ -115,21 +115,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
         (top / name).mkdir()
     shutil.copy(COMMAND, top / "tests/run.sh")
     (top / "tests/run.sh").chmod(0o755)
-    services = []
     for name, (env, plan) in CASES.items():
         (top / "scripts" / f"{name}.env").write_text(env)
         made = {"attempt": "0a1b2c3d4e5f", "at": "2026-11-01T00:00:00Z", "id": "9f8e7d6c5b4a", "plan": plan}
-        services.append({"name": name, "env": env, "made": made if plan else None})
-    render(
-        top,
-        "gates.bats.j2",
-        "tests/{{ case.name }}.bats",
-        "case",
-        services,
-        endpoint_service={"name": "{{ case.name }}"},
-        endpoint_run={"history": {"made": "{{ case.made }}"}},
-        __endpoint_env="{{ case.env }}",
-    )
+        bats = top / "tests" / f"{name}.bats"
+        bats.write_text(_templates.gates_file({"name": name}, "alpha", env, made if plan else None))
+        bats.chmod(0o755)
     return top
 
 

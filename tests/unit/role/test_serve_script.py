@@ -10,7 +10,7 @@ import subprocess
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.tests.unit.role.rendering import render
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _templates
 
 ODD = ["--volume", "/srv/it's my $HOME:/models", '--annotation=say="a `date` $(date)" \\ *', "--device", "/dev/kfd"]
 BASE: dict[str, t.Any] = {"model": "/models/next.rad", "port": 8000, "flags": {"tp": "2", "no-warmup": ""}}
@@ -66,7 +66,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     ]
     for service in services:
         (top / "scripts" / f"{service['name']}.env").write_text(ENV)
-    render(top, "serve.sh.j2", "scripts/serve-{{ endpoint_service.name }}.sh", "endpoint_service", services)
+        script = top / "scripts" / f"serve-{service['name']}.sh"
+        script.write_text(_templates.serve_script(service, "alpha"))
+        script.chmod(0o755)
     return top
 
 

@@ -1,0 +1,99 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is there of a service before anything changes: its boot, its record, its files here and on the host."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _drift,
+    _files,
+    _history,
+    _image,
+    _managed_text,
+    _summary,
+)
+
+
+def known_run(
+    service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
+) -> dict[str, t.Any]:
+    """The state of a run, as the role keeps it: ``failure`` is None, or why the service is left alone.
+
+    ``read`` has what was read: the results of boot_ledger_info (``boot``) and service_files_info (``there``),
+    ``returned`` (record lines that a run that only reads would have written), ``record`` (joined with the one of the
+    fleet directory), ``env`` and ``files`` (of the lookups env_file and managed_file, the latter of env, serve and
+    bats), ``recovered``, and ``others`` (who runs on its cards). ``about``: ``host``, ``env_path`` and ``serve_path``
+    (there), and ``adopts``: whether files without our marker are read to be taken over.
+    """
+    try:
+        return _known(service, read, about)
+    except RadianceError as error:
+        return {"service": dict(service), "failure": _summary.failure({"msg": error.text, "code": error.code})}
+
+
+def _known(
+    service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
+) -> dict[str, t.Any]:
+    host, texts, files = str(about["host"]), read["there"]["texts"], read["files"]
+    on_host = {entry["id"] for entry in [*read["there"]["entries"], *read["returned"]]}
+    ledger = _image.known_engine(read["boot"]["ledger"], read["record"])
+    run: dict[str, t.Any] = {
+        "service": dict(service),
+        "ledger": ledger,
+        "record": list(read["record"]),
+        "lost": [entry for entry in read["record"] if entry["host"] == host and entry["id"] not in on_host],
+        "fleet": dict(read["env"]),
+        "target": _managed_text.env_file(texts.get(about["env_path"], ""), service, host),
+        "target_texts": dict(texts),
+        "fleet_texts": {kind: file["text"] for kind, file in zip(("env", "serve", "bats"), files, strict=True)},
+        "recovered": read["recovered"],
+        "down": read["boot"]["last_boot"],
+        "others": list(read["others"]),
+        "failure": None,
+    }
+    objection = ("" if about["adopts"] else _foreign(service, read, host)) or _unread(service, run, host)
+    if objection:
+        return {**run, "failure": _summary.failure({"msg": objection})}
+    # Of an adopted service the rest of the command line is its owner's.
+    script = {
+        "env": texts.get(about["env_path"], ""),
+        "serve": texts.get(about["serve_path"], ""),
+        "env_path": about["env_path"],
+        "serve_path": about["serve_path"],
+    }
+    drift = _drift.drift(
+        run["fleet"]["values"] if run["fleet"]["exists"] else None,
+        run["target"]["values"] if about["env_path"] in texts else None,
+        ledger["flags"],
+        run["record"],
+        service,
+        ledger["source"],
+        script if run["target"]["adopted"] else None,
+    )
+    return {**run, "drift": drift, "history": _history.history(run["record"], _drift.running_pair(ledger))}
+
+
+def _foreign(service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], host: str) -> str:
+    """That files are there which are not ours, with the way to take them over."""
+    there = [f"{host}:{path}" for path, text in read["there"]["texts"].items() if _files.MARKER not in text]
+    foreign = [file["path"] for file in read["files"] if file["foreign"]] + there
+    if not foreign:
+        return ""
+    return (
+        f"Without the marker of this collection, and therefore never overwritten: {', '.join(foreign)}. Take them over "
+        f"as they are, without a restart: ansible-playbook playbooks/adopt.yml -l {host} -e service={service['name']}; "
+        "or move them away, or map the service's `paths` to other names."
+    )
+
+
+def _unread(service: t.Mapping[str, t.Any], run: t.Mapping[str, t.Any], host: str) -> str:
+    """That an env does not read the same everywhere, with each line and who reads what."""
+    errors = [*run["fleet"]["errors"], *run["target"]["errors"]]
+    if not errors:
+        return ""
+    lines = ", ".join(str(error["line"]) for error in errors)
+    env = _files.file_names(service, host)["env"]
+    return f"{' '.join(error['text'] for error in errors)} (line {lines} of {env})"
