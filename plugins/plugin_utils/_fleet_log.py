@@ -52,7 +52,8 @@ def _entry(name: str, attempt: t.Sequence[Entry], level: str) -> list[str]:
     on = "" if name.endswith(f" on {planned['host']}") else f" on {planned['host']}"
     plan = planned["plan"]
     lines = [f"{level} {ended['at']}: {_markdown.plain(name + on)}, {words[ended['kind']]}", ""]
-    lines += _markdown.wrapped(f"From {_words.pair_words(plan['from'])} to {_words.pair_words(plan['to'])}.")
+    pairs = f"From {_words.pair_words(plan['from'])} to {_words.pair_words(plan['to'])}."
+    lines += _markdown.wrapped(pairs if plan["changes"] else f"Started on {_words.pair_words(plan['to'])}.")
     if ended["kind"] == "rolled_back":
         says = _markdown.wrapped(_env_text.one_line(ended["says"]))
         lines += ["", f"It was undone in phase {ended['phase']}:", "", *_markdown.fenced(*says)]

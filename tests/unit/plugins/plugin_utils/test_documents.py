@@ -187,6 +187,13 @@ def test_an_entry_that_somebody_took_out_does_not_come_back(example: t.Any) -> N
     assert written("", "log", about(example.service, record, example.new)).count("<!-- BEGIN") == 1
 
 
+def test_what_crashed_was_started_and_went_from_nowhere_to_nowhere(example: t.Any) -> None:
+    record = [example.planned(to=example.old, changes=[]), example.switched(to=example.old)]
+    text = written("", "log", about(example.service, record, example.old))
+    assert "Started on 24,000 + 5,120 MiB a card" in text
+    assert "From " not in text
+
+
 @pytest.mark.parametrize(
     ("hand", "before"),
     [
