@@ -77,11 +77,15 @@ def choice_of(given: t.Mapping[str, t.Any], name: str, choices: t.Sequence[str],
 
 
 def count_of(value: object, name: str, where: str) -> int:
-    """A count or a size; 0 is refused where the engine takes it for "derive it"."""
-    count = whole_number(value, f"{where}.{name}")
+    """A count or a size; 0 is refused where the engine takes it for "derive it".
+
+    A command says what is asked of pair and shape by its bare name, and so is it called here.
+    """
+    called = name if where in ("pair", "shape") else f"{where}.{name}"
+    count = whole_number(value, called)
     if count == 0 and name in _AT_LEAST_ONE:
         raise RadianceError(
-            f"{where}.{name} is {value!r}: at 0 the engine derives it instead. Write a number of at least 1.",
+            f"{called} is {value!r}: at 0 the engine derives it instead. Write a number of at least 1.",
             code="not_a_whole_number",
         )
     return count

@@ -63,6 +63,13 @@ def test_loose_numbers_are_refused_with_the_text_quoted(place, value):
     assert repr(value) in error.text
 
 
+def test_what_is_asked_of_pair_and_shape_has_the_name_that_a_command_gave_it():
+    assert refusal({"pair": {"weights_mib": "06144"}}).text.startswith("weights_mib is '06144', which is not a whole")
+    assert refusal({"pair": {"kv_mib": "0"}}).text.startswith("kv_mib is '0': at 0 the engine derives it")
+    assert refusal({"shape": {"max_num_seqs": "8k"}}).text.startswith("max_num_seqs is '8k', which")
+    assert refusal({"running": {"max_num_seqs": "8k"}}).text.startswith("running.max_num_seqs is '8k', which")
+
+
 @pytest.mark.parametrize("value", [10**12, 10**400])
 def test_a_number_beyond_every_card_is_refused_in_words(value):
     error = refusal({"pair": {"weights_mib": 24000, "kv_mib": value}})
