@@ -42,7 +42,8 @@ def env_header(service: t.Mapping[str, t.Any], host: str, history: t.Mapping[str
 
 def _plan_lines(made: t.Mapping[str, t.Any], history: t.Mapping[str, t.Any]) -> list[str]:
     plan = made["plan"]
-    origin = "stated by a command" if history["stated"] else f"policy {made['request'].get('pair', 'keep')}"
+    asked = "filled" if made["request"].get("pair") == "fill" else "kept"
+    origin = "stated by a command" if history["stated"] else asked
     lines = [
         f"Plan {made['attempt']} of {made['at']}, record {made['id']}; pair: {origin}.",
         "",

@@ -72,7 +72,7 @@ def _engine_takes_pair(s: Situation) -> Finding | str:
         ("vram_weights", "--vram-weights-mib") if budget.get("weights") == "stated" else ("vram_kv", "--vram-kv-mib")
     )
     text = (rows.get(row) or {}).get("text", "")
-    says = "The engine that runs took a stated pair."
+    says = "The engine of this boot took a stated pair."
     return Finding("engine_takes_pair", True, says, " ".join(f"{row} {text} stated by {name}".split()), True)
 
 

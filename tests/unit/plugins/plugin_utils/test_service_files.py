@@ -87,7 +87,7 @@ def test_the_header_tells_where_the_pair_comes_from(example: t.Any) -> None:
     text = rendered(example)
     for said in (
         "kvfleet.radiance: managed",
-        "policy fill",
+        "pair: filled.",
         example.line,
         "30,969.05 MiB ± 5.12 a card = 2,058.24 settled free − 209.19 floor + 29,120 pair (card 0)",
         "5,062.06 MiB of the pool's 5,119 = 4,284.67 tokens + 329.39 state + 448.00 checkpoints",
