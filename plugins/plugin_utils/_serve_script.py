@@ -225,7 +225,7 @@ class _Reading:
             return posixpath.normpath(posixpath.dirname(self.path) + (folder["tail"] or "")), False
         cat = _CAT.fullmatch(inner)
         if cat is not None:
-            (word,) = (word for statement in _shell_words.statements(cat["path"]) for word in statement.words)
+            (word,) = (word for statement in _shell_words.statements(cat["path"], line) for word in statement.words)
             fields = self.scope.expand(word, self._substitution)
             self.key_file = self._absolute(fields[0].text, line) if fields else None
             return "", True

@@ -16,6 +16,9 @@ _BLANKS = " \t"
 _ENDS_WORD = " \t\n;&|<>()"
 _OPERATORS = ("&&", "||", ";;", ";", "&", "|", "(", ")", "\n")
 _REDIRECTIONS = (">>", ">&", "<&", ">", "<")
+# Of a script that starts one service, in characters, and of expansions inside of each other.
+_LONGEST = 1 << 16
+_DEEPEST = 16
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?!$-]")
 _OPERATOR_OF_NAME = re.compile(r":?[-+=?]|%%?|##?")
 
@@ -55,13 +58,22 @@ def refuse(line: int, what: str, instead: str) -> RadianceError:
     return RadianceError(f"line {line}: {what}. {instead}", code="script_not_understood")
 
 
-def statements(text: str) -> list[Statement]:
-    """The simple commands of a script in their order. Raises RadianceError ``script_not_understood``."""
-    reader = _Reader(text)
+def statements(text: str, first: int = 1) -> list[Statement]:
+    """The simple commands of a script in their order, ``first`` being the number of its first line.
+
+    Raises RadianceError ``script_not_understood``.
+    """
+    if len(text) > _LONGEST:
+        raise refuse(
+            first,
+            f"the script has {len(text):,} characters, and up to {_LONGEST:,} are read",
+            "Start the service by a small script of its own.",
+        )
+    reader = _Reader(text, first)
     reader.refuse_odd_ends()
     out: list[Statement] = []
     words: list[Word] = []
-    line = 1
+    line = first
     while True:
         token = reader.token()
         if isinstance(token, Word):
@@ -78,13 +90,15 @@ def statements(text: str) -> list[Statement]:
 class _Reader:
     """Reads a text from its beginning, one token after the other."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, first: int) -> None:
         self.text = text
+        self.first = first
         self.at = 0
+        self.depth = 0
 
     @property
     def line(self) -> int:
-        return self.text.count("\n", 0, self.at) + 1
+        return self.text.count("\n", 0, self.at) + self.first
 
     def refuse_odd_ends(self) -> None:
         """Refuse what an editor may hide: a shell takes a carriage return for a part of the word before it."""
@@ -240,7 +254,11 @@ class _Reader:
                         f"${{{name.group()}{operator.group()}…}} sets a variable on its way",
                         f"Write {name.group()}=… into the env.",
                     )
+            self.depth += 1
+            if self.depth > _DEEPEST:
+                raise refuse(self.line, f"more than {_DEEPEST} expansions stand in each other", "Write the value.")
             word = self._parts("}", quoted) if operator is not None else []
+            self.depth -= 1
             if self.text.startswith("}", self.at):
                 self.at += 1
                 return Part("variable", name.group(), quoted, operator.group() if operator else "", tuple(word))
