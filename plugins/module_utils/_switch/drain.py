@@ -8,6 +8,7 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 import typing as t
@@ -21,6 +22,11 @@ _POLL = 0.25
 _TELL_EVERY = 5.0
 _REQUEST_TIMEOUT = 5.0
 _HOOK_TIMEOUT = 300.0
+_HOOK_POLL = 0.05
+# As much as a pipe holds: what a process has printed when it has ended is read at once.
+_PIPE = 65536
+# More requests than these are no count.
+_MOST = 1_000_000
 
 
 def hook(run: Run, name: str, argv: t.Sequence[str]) -> None:
@@ -28,28 +34,51 @@ def hook(run: Run, name: str, argv: t.Sequence[str]) -> None:
     run.acted(argv)
     try:
         # The core has no module at hand to run it with.
-        done = subprocess.run(  # pylint: disable=ansible-bad-function
+        process = subprocess.Popen(  # pylint: disable=ansible-bad-function
             list(argv),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            bufsize=0,
             env={**os.environ, "LC_ALL": "C"},
-            timeout=_HOOK_TIMEOUT,
-            check=False,
+            start_new_session=True,  # so that it can be ended with the processes that it starts itself
         )
-    except subprocess.TimeoutExpired as error:
-        raise RadianceError(
-            f"The hook {name} ({argv[0]}) had not ended after {_HOOK_TIMEOUT:g} s.", code="hook_failed"
-        ) from error
     except OSError as error:
         raise RadianceError(f"The hook {name} ({argv[0]}) cannot run: {error.strerror}.", code="hook_failed") from error
-    if done.returncode != 0:
-        words = done.stdout.decode("utf-8", "replace").strip().splitlines()
+    said = _followed(process)
+    if said is None:
         raise RadianceError(
-            f"The hook {name} ({argv[0]}) ended with status {done.returncode}"
-            + (f" and says: {words[-1][:300]}" if words else "."),
+            f"The hook {name} ({argv[0]}) had not ended after {_HOOK_TIMEOUT:g} s, and was ended.", code="hook_failed"
+        )
+    if process.returncode != 0:
+        words = said.decode("utf-8", "replace").strip().splitlines()
+        raise RadianceError(
+            f"The hook {name} ({argv[0]}) ended with status {process.returncode}"
+            + (f" and says: {words[-1][-300:]}" if words else "."),
             code="hook_failed",
         )
+
+
+def _followed(process: subprocess.Popen[bytes]) -> bytes | None:
+    """The last of what a hook prints until it ends; None where it does not, and is ended.
+
+    Something that it leaves running may keep the pipe open, and nothing bounds what it prints.
+    """
+    said, deadline = b"", time.monotonic() + _HOOK_TIMEOUT
+    with t.cast("t.BinaryIO", process.stdout) as pipe:
+        os.set_blocking(pipe.fileno(), False)
+        while True:
+            ended = process.poll() is not None
+            more = pipe.read(_PIPE) or b""
+            said = (said + more)[-_PIPE:]
+            if ended:
+                return said
+            if time.monotonic() >= deadline:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return None
+            if not more:
+                time.sleep(_HOOK_POLL)
 
 
 def read_key(path: str | None) -> str | None:
@@ -85,14 +114,14 @@ def wait_idle(phase: Phase, endpoint: str | None, key_file: str | None, timeout:
             return
         if waited >= timeout:
             raise RadianceError(
-                f"{busy} request(s) were still running or waiting after {timeout:g} s (drain_timeout), as /load says. "
-                "Nothing was stopped or changed. Take the service out of its gateway (before_drain), give a longer "
+                f"{busy:,} request(s) were still running or waiting after {timeout:g} s (drain_timeout), as /load says."
+                " Nothing was stopped or changed. Take the service out of its gateway (before_drain), give a longer "
                 "drain_timeout (the role's endpoint_timeouts.drain), or 0 to cut what runs.",
                 code="traffic_still_running",
             )
         if time.monotonic() - told >= _TELL_EVERY:
             told = time.monotonic()
-            phase.tell(f"{busy} request(s) still running or waiting, {waited:.0f} of {timeout:g} s")
+            phase.tell(f"{busy:,} request(s) still running or waiting, {waited:.0f} of {timeout:g} s")
         time.sleep(_POLL)
 
 
@@ -103,9 +132,12 @@ def _in_flight(http: client.Client) -> int:
     answer = reply.json() if reply.ok else None
     counts = [answer.get(name) for name in ("running", "waiting")] if isinstance(answer, dict) else []
     numbers = [count for count in counts if isinstance(count, int) and not isinstance(count, bool)]
+    numbers = [count for count in numbers if 0 <= count <= _MOST]
     if len(numbers) == 2:
         return sum(numbers)
     why = reply.fault.text if reply.fault is not None else f"it answered with status {reply.status}"
+    if reply.ok:
+        why += f" and {reply.body[:100].decode('utf-8', 'replace')!r}"
     if reply.status == 401:
         why = "it asks for a key; give api_key_file"
     raise RadianceError(
