@@ -28,11 +28,11 @@ def load_fixture() -> t.Iterator[t.Callable[[bytes], str]]:
             self.end_headers()
             self.wfile.write(said)
 
-        def log_message(self, format: str, *args: t.Any) -> None:
+        def log_message(self, *args: t.Any) -> None:
             """Nothing on the screen."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
 
     def answer(body: bytes) -> str:
         nonlocal said
@@ -78,11 +78,10 @@ def test_what_a_hook_leaves_running_is_not_waited_for(tmp_path: pathlib.Path) ->
     drain.hook(Run(), "after_ready", ["/bin/kill", str(pid)])
 
 
-def test_the_last_words_of_a_hook_are_told(tmp_path: pathlib.Path) -> None:
+def test_the_last_words_of_a_hook_are_told() -> None:
+    words = "head -c 300000 /dev/zero; echo; echo no such pool; exit 7"
     with pytest.raises(RadianceError) as failed:
-        drain.hook(
-            Run(), "before_drain", ["/bin/sh", "-c", "head -c 300000 /dev/zero; echo; echo no such pool; exit 7"]
-        )
+        drain.hook(Run(), "before_drain", ["/bin/sh", "-c", words])
     assert failed.value.text == "The hook before_drain (/bin/sh) ended with status 7 and says: no such pool"
 
 
@@ -90,10 +89,9 @@ def test_a_hook_that_prints_for_ever_is_ended_with_all_that_it_began(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drain, "_HOOK_TIMEOUT", 0.3)
+    words = f"sleep 20 & echo $! >{tmp_path}/pid; while :; do echo x; done"
     with pytest.raises(RadianceError) as failed:
-        drain.hook(
-            Run(), "before_drain", ["/bin/sh", "-c", f"sleep 20 & echo $! >{tmp_path}/pid; while :; do echo x; done"]
-        )
+        drain.hook(Run(), "before_drain", ["/bin/sh", "-c", words])
     assert failed.value.text == "The hook before_drain (/bin/sh) had not ended after 0.3 s, and was ended."
     stat = pathlib.Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/stat")
     for _turn in range(100):
