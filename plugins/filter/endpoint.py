@@ -60,7 +60,6 @@ _FILTERS: dict[str, t.Callable[..., t.Any]] = {
     "current_files": _managed_text.current_files,
     "deadline": _not_after.deadline,
     "env_file": _managed_text.env_file,
-    "env_keys": _files.env_keys,
     "env_text": _env_text.env_text,
     "env_values": _files.env_values,
     "expected_rates": _expected_rates.expected_rates,
