@@ -16,13 +16,17 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _words
 
-_WHOLE = re.compile("0|[1-9][0-9]*")
+# Of ten digits and more a shell may make another number, without a word.
+_WHOLE = re.compile("0|[1-9][0-9]{0,8}")
 _NUMBERS = tuple(key for key in _words.ENV_OF.values() if key != "KV_CACHE_DTYPE")
 _DTYPES = ("bf16", "fp8")
+# A depth of 0 is one; a 0 of any other key leaves it to the engine, and nothing would be held to its gate.
+_MAY_BE_NONE = ("NUM_SPECULATIVE_TOKENS",)
 # As the engine prints it: tp wire: LOSSY … Steps of at most 25 rows are exact: …
 _EXACT_ROWS = re.compile(r"\bat most ([0-9,]+) rows are exact")
 _ATOLL = (
-    "The engine reads 6 of 6,144, 8 of 8k, and 0 of 0x1800, of auto and of nothing; and a shell reads 06144 as octal."
+    "The engine reads 6 of 6,144, 8 of 8k, and 0 of 0x1800, of auto and of nothing, and takes 0 for its own choice; "
+    "and a shell reads 06144 as octal."
 )
 
 
@@ -223,7 +227,7 @@ def _failure(gate: Gate, values: t.Mapping[str, str | None]) -> list[str]:
     texts = [values[key] or "" for key in gate.keys]
     if gate.measure == "dtype":
         holds, found = texts[0] in gate.bound, f"{gate.keys[0]} is {texts[0]!r}"
-    elif not all(_WHOLE.fullmatch(text) for text in texts):
+    elif not all(_is_whole(key, text) for key, text in zip(gate.keys, texts, strict=True)):
         # Each gate of numbers would say so; the one that is about it is enough.
         holds, found = gate.measure != "number", f"it has {', '.join(map(repr, texts))}"
     elif gate.measure == "number":
@@ -236,6 +240,10 @@ def _failure(gate: Gate, values: t.Mapping[str, str | None]) -> list[str]:
     return [] if holds else [f"{gate.name}: {gate.says}; {found} in the rendered env. {'; '.join(gate.because)}"]
 
 
+def _is_whole(key: str, text: str) -> bool:
+    return _WHOLE.fullmatch(text) is not None and (text != "0" or key in _MAY_BE_NONE)
+
+
 def _code(gate: Gate, keys: t.Sequence[str]) -> list[str]:
     """The test in shell, for bats, which shows what it printed where it fails."""
     if gate.measure == "dtype":
@@ -244,11 +252,13 @@ def _code(gate: Gate, keys: t.Sequence[str]) -> list[str]:
             f'case "${{{keys[0]}-}}" in {" | ".join(gate.bound)}) ;; *) false ;; esac',
         ]
     if gate.measure == "number":
+        some = [name for key, name in zip(gate.keys, keys, strict=True) if key not in _MAY_BE_NONE]
         return [
             f"for name in {' '.join(keys)}; do",
             '  echo "$name is ${!name-}."',
-            "  case \"${!name-}\" in '' | *[!0-9]* | 0?*) false ;; esac",
+            "  case \"${!name-}\" in '' | *[!0-9]* | 0?* | ??????????*) false ;; esac",
             "done",
+            *(f'[ "${{{name}-}}" != 0 ]' for name in some),
         ]
     measure = _MEASURES[gate.measure]
     return [

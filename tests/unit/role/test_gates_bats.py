@@ -146,6 +146,9 @@ EDITS: list[tuple[str, list[tuple[str, str]], list[str]]] = [
     ("plain", [("MAX_MODEL_LEN=200000\n", "")], [WHOLE]),
     ("plain", [(KV, "KV_MIB=6,144")], [WHOLE, POOL]),
     ("plain", [(KV, "KV_MIB=")], [WHOLE, POOL]),
+    # Its own choice, to the engine; and what 64 bits make 24,000 of.
+    ("plain", [(WEIGHTS, "WEIGHTS_MIB=0")], [WHOLE]),
+    ("plain", [(WEIGHTS, "WEIGHTS_MIB=18446744073709575616")], [WHOLE]),
     ("reserve", [("=25600", "=25670"), (KV, "KV_MIB=5100")], [
         "the pair is at most 30,769 MiB, the ceiling of 30,969 less a personal reserve of 200 (personal reserve)",
         "the pool has at least 5,101 MiB, which 2 live sessions need",

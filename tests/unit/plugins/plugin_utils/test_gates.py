@@ -172,6 +172,12 @@ def test_a_line_that_reads_differently_elsewhere_is_found(example: t.Any) -> Non
     assert "quote" in said
 
 
+@pytest.mark.parametrize("value", ["0", "18446744073709575616"])
+def test_a_number_that_leaves_the_pair_to_the_engine_or_wraps_in_a_shell_is_found(example: t.Any, value: str) -> None:
+    (said,) = _gates.file_gates(rendered(example, VRAM_WEIGHTS_MIB=value), {}, example.plan)
+    assert said.startswith("whole_numbers: ") and repr(value) in said
+
+
 def test_a_file_without_our_marker_is_found(example: t.Any) -> None:
     text = "\n".join(line for line in rendered(example).split("\n") if "managed" not in line)
     assert _gates.file_gates(text, example.new, example.plan) == [
@@ -198,7 +204,7 @@ def test_what_an_env_leaves_to_the_engine_has_no_gate(example: t.Any, key: str) 
 
 NUMBERS = st.one_of(st.integers(0, 40000), st.sampled_from([24999, 25850, 25851, 5062, 5063, 5119])).map(str)
 SMALL = st.integers(0, 30).map(str)
-WRONG = st.sampled_from(["06144", "6,144", "8k", "0x1800", "6_144", "auto", "-1", "+5"])
+WRONG = st.sampled_from(["06144", "0", "18446744073709575616", "6,144", "8k", "0x1800", "6_144", "auto", "-1", "+5"])
 
 
 @settings(max_examples=4)
