@@ -67,6 +67,6 @@ def _refused(outcome: Outcome | None, planned: bool) -> list[list[str]]:
     ]
 
 
-def unplanned(planned: t.Mapping[str, t.Sequence[Run]], outcomes: t.Mapping[str, Outcome | None]) -> list[str]:
-    """The hosts of which a service could not be planned."""
-    return [host for host, runs in planned.items() if _refused(outcomes.get(host), bool(runs))]
+def unplanned(planned: t.Mapping[str, int], outcomes: t.Mapping[str, Outcome | None]) -> list[str]:
+    """The hosts of which a service could not be planned, by how many of each were."""
+    return [host for host, number in planned.items() if _refused(outcomes.get(host), number > 0)]
