@@ -104,8 +104,14 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
         if not services:
             return f"{host} declares no endpoint_services in the inventory."
         meant = chosen(services, request.get("service"))
-        if truth(request.get("handover", False), "handover") and len(meant) > 1:
+        handover = truth(request.get("handover", False), "handover")
+        if handover and len(meant) > 1:
             return "handover=true: say which service gets the cards, with service=NAME."
+        if handover and request.get("after_stop") == "undo":
+            return (
+                "handover=true with after_stop=undo: a run does not hand cards back. Say after_stop=leave; the plan "
+                "names the command that hands them back."
+            )
         said = _probation.probation_words(request, meant)
         if said:
             return said

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _words
 
 SCHEMA = "kvfleet.radiance/summary/1"
@@ -20,6 +22,8 @@ STATES = ("done", "failed", "not_started", "undone")
 # The code of a service that was not begun, because it might not have ended in time.
 NOT_AFTER = "not_after"
 
+# What Ansible says of a command that could not run, or did not read what it was given; its status is an errno then.
+_NOT_RUN = "Error executing command."
 # A sentence has this many columns, however wide the names before it are.
 _LEAST = 60
 # Reasons of a ledger that is not complete by which the service does not serve.
@@ -204,6 +208,8 @@ def notify_words(result: t.Mapping[str, t.Any], argv: t.Sequence[str]) -> str:
     """A warning where the command that is told of a run did not take it, from its result; empty where it did."""
     if not result.get("failed") and result.get("rc") == 0:
         return ""
+    if result.get("msg") == _NOT_RUN and isinstance(result.get("rc"), int):
+        return f"warning: {argv[0]} could not take the summary: {os.strerror(result['rc'])}"
     said = str(result.get("stderr") or result.get("msg") or "").strip().splitlines() or ["it said nothing"]
     ended = f"ended with {result['rc']}" if result.get("rc") else "did not end well"
-    return f"warning: {argv[0]} {ended}, and may not have taken the summary: {textwrap.shorten(said[-1], 200)}"
+    return f"warning: {argv[0]} {ended}, and may not have taken the summary: {textwrap.shorten(masked(said[-1]), 200)}"

@@ -15,12 +15,13 @@ def to_undo(host: str, outcomes: t.Mapping[str, Outcome | None], after_stop: str
     """``{services, because}``: the services of ``host`` to return, the last one first; empty where none is.
 
     ``outcomes`` maps each host of the run, in its order, to what it has come to so far; ``after_stop`` is undo or
-    leave. Nothing is undone but what this run has switched, and only because a host has no good outcome.
+    leave. Nothing is undone but what this run has switched, and only because a host has no good outcome. What did not
+    run before is not stopped again: such a service has no command that undoes it.
     """
     mine = outcomes.get(host) or {}
     if after_stop != "undo" or "undone" in mine:
         return {}
-    services = [item["service"] for item in mine.get("services", []) if item["word"] == "switched"]
+    services = [item["service"] for item in mine.get("services", []) if item["word"] == "switched" and "undo" in item]
     because = next((f"{name} {said}" for name, found in outcomes.items() if (said := _ended_badly(found))), "")
     return {"services": services[::-1], "because": because} if services and because else {}
 

@@ -101,6 +101,9 @@ def test_what_this_run_switched_is_undone_where_that_is_declared() -> None:
     outcomes = {"a": ended(DONE, {**DONE, "service": "b"}), "b": ended(SHORT), "c": PLANNED}
     assert _undo.to_undo("a", outcomes, "undo") == {"services": ["b", "flashnext"], "because": "b ended rolled_back"}
     assert _undo.to_undo("a", outcomes, "leave") == {}
+    # What did not run before has no way back, and is not stopped again.
+    started = {"service": "flashnext", "word": "switched", "says": "24,000 + 5,120, started: it did not run"}
+    assert _undo.to_undo("a", {**outcomes, "a": ended(started)}, "undo") == {}
     for host in ("b", "c"):
         assert _undo.to_undo(host, outcomes, "undo") == {}
 
@@ -162,6 +165,13 @@ def test_each_host_is_in_one_list_and_good_means_that_all_are_done(found: list[t
             "/bin/tell ended with 3, and may not have taken",
         ),
         ({"rc": 3, "failed": True, "stderr": "one\nno such channel\n"}, "the summary: no such channel"),
+        # How Ansible tells that it could not run at all, or has not read it: an error number for a status.
+        (
+            {"rc": 2, "msg": "Error executing command.", "stderr": ""},
+            "tell could not take the summary: No such file",
+        ),
+        ({"rc": 32, "msg": "Error executing command.", "stderr": ""}, "could not take the summary: Broken pipe"),
+        ({"rc": 1, "failed": True, "stderr": "refused Bearer SESAME"}, "summary: refused Bearer ********"),
         ({"failed": True, "msg": "async task did not complete within the requested time - 60s"}, "did not complete"),
         ({"unreachable": True}, "did not end well"),
     ],

@@ -143,4 +143,7 @@ def test_a_handover_is_to_one_service() -> None:
         "handover=true: say which service gets the cards, with service=NAME."
     )
     assert request_objection({"handover": "true", "service": "day"}, two, "box") == ""
+    both = {"handover": "true", "service": "day", "after_stop": "undo"}
+    assert request_objection(both, two, "box").startswith("handover=true with after_stop=undo: a run does not hand ")
+    assert request_objection({**both, "after_stop": "leave"}, two, "box") == ""
     assert request_objection({"handover": "maybe", "service": "day"}, two, "box").startswith("handover is 'maybe'.")
