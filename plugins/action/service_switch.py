@@ -111,7 +111,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         while True:
             time.sleep(pause)
             pause = min(pause * 1.2, _LONGEST_PAUSE)
-            lines = [line for line in self._surely(self._progress) if line["run"] not in earlier]
+            lines = self._lines(earlier)
             for line in lines[len(self._seen) :]:
                 self._show(line)
             self._seen = lines
@@ -121,13 +121,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             asked = time.monotonic()
             status = self._surely(lambda: self._job(job, "status"))
             if status.get("finished"):
-                return _finished(status, lines)
+                # It may have begun and ended since the progress was read.
+                return _finished(status, lines or self._lines(earlier))
             if lines and not self._lives(lines[0]):
                 time.sleep(_WRAPPER_GRACE)
                 status = self._surely(lambda: self._job(job, "status"))
                 return _finished(status, lines) if status.get("finished") else _interrupted(lines, _GONE)
             if not lines and time.monotonic() - began > _NO_SIGN:
                 return _interrupted(lines, f"nothing was heard of it for {_NO_SIGN:g} s")
+
+    def _lines(self, earlier: set[str]) -> list[dict[str, t.Any]]:
+        return [line for line in self._surely(self._progress) if line["run"] not in earlier]
 
     def _surely(self, ask: t.Callable[[], _Answer]) -> _Answer:
         """Ask the target, through any number of lost connections."""
@@ -189,11 +193,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
 def _finished(status: dict[str, t.Any], lines: list[dict[str, t.Any]]) -> dict[str, t.Any]:
     """The module's own result; where it died without one, what its progress tells."""
-    if "outcome" in status or not lines:
-        return {name: value for name, value in status.items() if name not in ("ansible_job_id", "started", "finished")}
     words = str(status.get("msg", "")).strip().splitlines()[-1:]
     # A module that was killed printed nothing, and the wrapper reports that it found no result in it.
-    return _interrupted(lines, _GONE if not words or "json char" in words[0] else f"{_GONE} ({words[0]})")
+    killed = not words or "json char" in words[0]
+    if "outcome" in status or not (lines or killed):
+        return {name: value for name, value in status.items() if name not in ("ansible_job_id", "started", "finished")}
+    return _interrupted(lines, _GONE if killed else f"{_GONE} ({words[0]})")
 
 
 def _interrupted(lines: list[dict[str, t.Any]], why: str, lost: bool = False) -> dict[str, t.Any]:

@@ -145,6 +145,17 @@ def test_a_module_that_is_gone_is_reported_with_its_phase(service: Service) -> N
     assert (result["outcome"], result["failed"], service.pair()) == ("switched", False, "25844+5119")
 
 
+def test_a_module_that_was_killed_before_anything_was_seen_of_it_is_told_without_its_traceback() -> None:
+    msg = "Traceback (most recent call last):\n  File x, line 94\nValueError: No start of json char found"
+    told = service_switch._finished({"failed": True, "finished": True, "msg": msg}, [])
+    assert (told["failed"], told["changed"], told["outcome"], told["code"]) == (True, False, "failed", "interrupted")
+    assert told["msg"].startswith(
+        "The switch was interrupted in phase lock: its process on the target is gone. Run the"
+    )
+    refused = {"failed": True, "msg": "state_dir is required", "finished": True, "ansible_job_id": "j1"}
+    assert service_switch._finished(refused, []) == {"failed": True, "msg": "state_dir is required"}
+
+
 def test_a_switch_that_was_lost_from_sight_is_not_called_dead() -> None:
     lines = [{"run": "0a", "phase": phase, "says": ""} for phase in ("lock", "precheck", "drain")]
     result = service_switch._interrupted(lines, "the connection was lost and did not come back (timed out)", lost=True)
