@@ -7,6 +7,7 @@ The file, YAML or JSON, is a list of arms, or holds ``arms`` and ``verdicts``, e
 
 from __future__ import annotations
 
+import collections
 import json
 import pathlib
 import re
@@ -21,6 +22,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arm_impor
 Json = dict[str, t.Any]
 
 _LARGEST_BYTES = 1 << 20
+_LONGEST_SAID = 600
 # What the file may hold, by the name of its list: the kind of line, one of them in words, and what makes its fields.
 _LISTS: dict[str, tuple[str, str, t.Callable[[t.Any], Json]]] = {
     "arms": ("arm", "arm", _arm_import.arm_fields),
@@ -33,9 +35,17 @@ class _Twice(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which only plain decimal numbers are numbers: 06144, 6_144, 1e3, 1:30 and yes stay the text they are."""
+    """YAML in which only plain decimal numbers are numbers: 06144, 6_144, 1e3, 1:30 and yes stay the text they are.
+
+    A tag that says otherwise is refused: it would have another reader read them.
+    """
 
     yaml_implicit_resolvers: dict[str, t.Any] = {}
+    yaml_constructors: t.ClassVar[dict[t.Any, t.Any]] = {
+        tag: make
+        for tag, make in yaml.SafeLoader.yaml_constructors.items()
+        if tag is None or tag.rpartition(":")[2] in ("str", "seq", "null")
+    }
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> Json:
@@ -47,8 +57,8 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> Json:
 
 def _once(pairs: t.Sequence[tuple[t.Any, t.Any]]) -> Json:
     names = [str(name) for name, _value in pairs]
-    for name in names:
-        if names.count(name) > 1:
+    for name, number in collections.Counter(names).items():
+        if number > 1:
             raise _Twice(f"{name} is there twice")
     return {str(name): value for name, value in pairs}
 
@@ -65,6 +75,14 @@ def _plain(pattern: re.Pattern[str], read: t.Callable[[str], float]) -> t.Callab
     return lambda text: read(text) if pattern.fullmatch(text) else text
 
 
+def _scalar(read: t.Callable[[str], float | str]) -> t.Callable[[_Loader, yaml.ScalarNode], float | str]:
+    return lambda loader, node: read(str(loader.construct_scalar(node)))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _scalar(_plain(_INT, int)))
+_Loader.add_constructor("tag:yaml.org,2002:float", _scalar(_plain(_FLOAT, float)))
+
+
 def import_entries(path: str, service: str, host: str) -> list[Json]:
     """The lines of the record for what the file ``path`` holds.
 
@@ -78,10 +96,15 @@ def import_entries(path: str, service: str, host: str) -> list[Json]:
                 entries.append(_records.entry(kind, host, service, None, **fields(item)))
             except (ValueError, RadianceError) as error:
                 raise RadianceError(
-                    f"import={path}: {word} {number} of {len(items)}: {error} Nothing was added.",
+                    f"import={path}: {word} {number} of {len(items)}: {_short(str(error))} Nothing was added.",
                     code="import_unreadable",
                 ) from None
     return entries
+
+
+def _short(text: str) -> str:
+    """What a person reads of a sentence that quotes an item as long as the file."""
+    return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]} …"
 
 
 def import_or_objection(path: str, service: str, host: str) -> Json:

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import typing as t
+import unicodedata
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 
 Json = dict[str, t.Any]
+_LONGEST = 4000
 
 
 def known(item: t.Any, what: str, names: t.Sequence[str], example: str) -> Json:
@@ -27,6 +29,13 @@ def require_text(given: t.Mapping[str, t.Any], *names: str) -> None:
     for name in names:
         if given[name] is not None and not (isinstance(given[name], str) and given[name].strip()):
             raise ValueError(f"{name} is {given[name]!r}, which is no text. Put it in quotes.")
+        text = given[name] or ""
+        if len(text) > _LONGEST or any(
+            unicodedata.category(sign) in ("Cc", "Cs") for sign in text if sign not in "\n\t"
+        ):
+            raise ValueError(
+                f"{name} has {len(text):,} characters, or one that nothing shows. It takes up to {_LONGEST:,} of text."
+            )
 
 
 def require_time(at: t.Any) -> None:

@@ -215,6 +215,13 @@ def test_anything_loose_is_refused_with_the_number_of_the_item(tmp_path: pathlib
         ("- {weights_mib: 1", "is neither YAML nor JSON"),
         ("- !!python/object/apply:os.getcwd []", "is neither YAML nor JSON"),
         ("- &a [*a]", "arm 1 of 1"),
+        ("- {weights_mib: 1, at: !!timestamp soon}", "is neither YAML nor JSON"),
+        ("- {weights_mib: !!int '1:30', prefill_tps: 1}", "weights_mib is '1:30'"),
+        ("- {weights_mib: 1, prefill_tps: !!float .inf}", "prefill_tps is '.inf'"),
+        (r'[{"weights_mib": 1, "prefill_tps": 1, "stack": "\ud800"}]', "stack has 1 characters, or one that nothing"),
+        ("- {weights_mib: 1, prefill_tps: 1, stack: " + "x" * 4001 + "}", "up to 4,000 of text"),
+        # Many names in less than a second, and a sentence that can be read.
+        ("- {" + ", ".join(f"k{number}: 1" for number in range(3000)) + "}", " … Nothing was added."),
     ],
 )
 def test_a_file_that_holds_no_arms_is_refused(tmp_path: pathlib.Path, text: str, said: str) -> None:
