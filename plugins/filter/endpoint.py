@@ -78,6 +78,7 @@ _FILTERS: dict[str, t.Callable[..., t.Any]] = {
     "managed_by": _service.managed_by,
     "measured_arms": _arms.measured_arms,
     "needed_files": _needed_files.needed_files,
+    "interrupted": _summary.interrupted,
     "notify_words": _summary.notify_words,
     "plan_file": _plan_file.plan_file,
     "planned_run": _planned.planned_run,

@@ -10,7 +10,7 @@ import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _drift, _env_text, _words
 
 SCHEMA = "kvfleet.radiance/summary/1"
 GOOD = ("switched", "unchanged")
@@ -21,6 +21,8 @@ WORDS = ("not_reached", "not_serving", "rolled_back", "drift", "refused", "incon
 STATES = ("done", "failed", "not_started", "undone")
 # The code of a service that was not begun, because it might not have ended in time.
 NOT_AFTER = "not_after"
+# The code of a switch that ended without saying how.
+INTERRUPTED = "interrupted"
 
 # What Ansible says of a command that could not run, or did not read what it was given; its status is an errno then.
 _NOT_RUN = "Error executing command."
@@ -59,6 +61,19 @@ def _word(result: t.Mapping[str, t.Any], task: str) -> str:
     if not outcome and (ledger.get("status") == "refused" or reason.get("code") in _NOT_SERVING):
         return "not_serving"
     return "drift" if "drift" in task.lower() or result.get("code") == "drift" else "refused"
+
+
+def interrupted(failed: t.Mapping[str, str], look: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """The failure of a switch that was interrupted, once ``look`` (of boot_ledger_info) has told what runs since.
+
+    Where a boot serves, the service is not down; which pair it comes to is the next run's to say.
+    """
+    ledger = look.get("ledger") or {}
+    serves = "code" not in look and not look.get("last_boot") and ledger.get("ready") and ledger.get("flags")
+    if (failed["word"], failed.get("code")) != ("not_serving", INTERRUPTED) or not serves:
+        return dict(failed)
+    pair = _words.pair(_drift.running_pair(ledger))
+    return {**failed, "word": "inconclusive", "says": f"{failed['says']} It serves, on {pair}."}
 
 
 def boot_tried(run: t.Mapping[str, t.Any]) -> bool:

@@ -52,7 +52,8 @@ def _returned(before: t.Mapping[str, str], after: t.Mapping[str, str] | None, be
     """One service: what it had come to, and what came of its return. Where that failed, what undoes it stays named."""
     if after is None:
         return dict(before)
-    if after["word"] in (*_summary.GOOD, "inconclusive"):
+    # A return that was interrupted is inconclusive as well, and may not have got so far.
+    if after["word"] in (*_summary.GOOD, "inconclusive") and after.get("code") != _summary.INTERRUPTED:
         says = f"{after['says']}, undone because {because}"
         return {"service": before["service"], "word": "rolled_back", "says": says}
     says = f"{before['says']} was to be undone because {because}, and was not: {after['says']}"

@@ -97,6 +97,29 @@ def test_a_host_that_does_not_answer_is_not_reached_unless_its_switch_has_ended(
         assert _summary.host_outcome(run, [], lost)["word"] == told
 
 
+def test_a_service_that_serves_after_its_switch_was_interrupted_is_not_told_as_down() -> None:
+    died = _summary.failure(
+        {"msg": "The switch was interrupted in phase ready.", "outcome": "failed", "code": "interrupted"}
+    )
+    boot = {"ready": True, "flags": {"vram-weights-mib": "24000", "vram-kv-mib": "5120"}}
+    found = _summary.interrupted(died, {"ledger": boot, "last_boot": False})
+    says = "The switch was interrupted in phase ready. It serves, on 24,000 + 5,120."
+    assert found == {"word": "inconclusive", "says": says, "code": "interrupted"}
+    looks = [
+        {},
+        {"unreachable": True, "msg": "no route"},
+        {"ledger": boot, "last_boot": True},
+        {"ledger": {**boot, "ready": False}, "code": "not_ready"},
+        {"ledger": {**boot, "flags": {}}},
+    ]
+    for look in looks:
+        assert _summary.interrupted(died, look)["word"] == "not_serving"
+    for known in (SHORT, {"word": "not_serving", "says": "down", "code": "engine_refused"}):
+        assert _summary.interrupted(known, {"ledger": boot}) == known
+    # What it comes to is not known, so neither is a return.
+    assert _undo.undone(ended(DONE), [{**found, "service": "flashnext"}], "b ended refused")["undone"] is False
+
+
 def test_what_this_run_switched_is_undone_where_that_is_declared() -> None:
     outcomes = {"a": ended(DONE, {**DONE, "service": "b"}), "b": ended(SHORT), "c": PLANNED}
     assert _undo.to_undo("a", outcomes, "undo") == {"services": ["b", "flashnext"], "because": "b ended rolled_back"}
