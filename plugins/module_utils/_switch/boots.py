@@ -35,13 +35,17 @@ _NAME_TAKEN = re.compile(
     r"removal of container .* is already in progress)",
     re.MULTILINE | re.IGNORECASE,
 )
-_LOAD = re.compile(rf"load: ({SIZE_PATTERN}) of ({SIZE_PATTERN}) read, ([0-9.]+ GB/s)")
+_LOAD = re.compile(rf"load: ({SIZE_PATTERN}) of ({SIZE_PATTERN}) read, ([0-9]{{1,5}}(?:\.[0-9]{{1,3}})? GB/s)")
+# Of a terminal's commands no part is shown, whoever may have put them into what the engine prints.
+_COMMANDS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+# More than any machine's memory, in MiB: not how much of a model is read.
+_MOST_MIB = 1e9
 
 
 def last_line(text: str) -> str:
     """The last line with anything on it, for a message; docker's pointer to its help comes after its reason."""
     lines = [line for line in text.splitlines() if line.strip() and "'docker run --help'" not in line]
-    return lines[-1].strip()[:300] if lines else "(nothing was printed)"
+    return _COMMANDS.sub("", lines[-1]).strip()[:300] if lines else "(nothing was printed)"
 
 
 class Load(t.NamedTuple):
@@ -52,12 +56,12 @@ class Load(t.NamedTuple):
 
 
 def load_progress(text: str) -> Load | None:
-    """By the last load line, None before there is one."""
+    """By the last load line, None before there is one, and where its figures cannot be."""
     found = _LOAD.findall(text)
     if not found:
         return None
     read, whole, speed = parse_size(found[-1][0]), parse_size(found[-1][1]), found[-1][2]
-    if not whole.mib:
+    if not 0 < whole.mib < _MOST_MIB or read.mib > whole.mib:
         return None
     percent = round(100 * read.mib / whole.mib)
     return Load(percent, f"loading {percent} % ({read.text} of {whole.text}, {speed})")

@@ -108,6 +108,24 @@ def test_load_lines_become_a_percentage() -> None:
     assert boots.load_progress("I load: 0 B of 0 B read, 0.0 GB/s\n") is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        LOAD.replace("18.10", "9" * 400 + ".00"),
+        LOAD.replace("18.10", "1.00").replace("72.40", "9" * 400 + ".00"),
+        LOAD.replace("18.10", "99.00"),
+        LOAD.replace("1.3", "....."),
+        LOAD.replace("1.3", "9" * 400),
+    ],
+)
+def test_load_lines_that_cannot_be_are_no_progress_and_no_error(text: str) -> None:
+    assert boots.load_progress(text) is None
+
+
+def test_the_last_line_commands_no_terminal() -> None:
+    assert boots.last_line("I a\n\x1b[31mE no\x1b[0m\x1b[2J room\x07\tleft\n") == "E no room\tleft"
+
+
 def test_progress_is_told_every_few_seconds_or_percent() -> None:
     assert [boots.is_due(*asked) for asked in ((1.9, 50, 0), (2.0, 4, 0), (2.0, 5, 0), (9.9, 64, 60))] == [
         False,
