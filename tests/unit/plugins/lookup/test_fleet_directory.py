@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import typing as t
 
 import pytest
 from ansible.errors import AnsibleLookupError
-from ansible_collections.kvfleet.radiance.plugins.lookup import record, uncommitted
+from ansible_collections.kvfleet.radiance.plugins.lookup import env_file, managed_file, record, uncommitted
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 
 
@@ -58,3 +59,19 @@ def test_where_git_is_missing_nothing_is_known(tmp_path: pathlib.Path, monkeypat
     (tmp_path / ".git").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert uncommitted.LookupModule().run([str(tmp_path)]) == []
+
+
+@pytest.mark.parametrize("lookup", [managed_file, env_file])
+@pytest.mark.parametrize("kind", ["fifo", "folder", "large"])
+def test_what_is_no_file_of_a_fleet_is_named_at_once(tmp_path: pathlib.Path, lookup: t.Any, kind: str) -> None:
+    path = tmp_path / kind
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    why = "it has more than 16,777,216 bytes" if kind == "large" else "it is no regular file"
+    with pytest.raises(AnsibleLookupError, match=f"{path} cannot be read: {why}"):
+        lookup.LookupModule().run([str(path)])
