@@ -98,8 +98,8 @@ class WayBack(Steps):
         with contextlib.suppress(OSError, RadianceError):
             self._append(self._back_entry(cause, serving=False))
         says = (
-            f"{why} A SERVICE IS DOWN: what was stopped for {self.state.service} did not come back ({error.text}) The "
-            f"next run tries again; by hand: {' ; '.join(self.run.by_hand)}"
+            f"{why} A SERVICE IS DOWN: what was stopped for {self.state.service} did not come back "
+            f"({error.text.rstrip('.')}). The next run tries again; by hand: {' ; '.join(self.run.by_hand)}"
         )
         self.run.says.append(says)
         return RadianceError(says, code=cause["code"])

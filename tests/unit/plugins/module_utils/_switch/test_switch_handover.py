@@ -150,6 +150,30 @@ def test_a_handover_that_does_not_hold_has_the_other_serve_again(tmp_path: pathl
         two.night.kill_all()
 
 
+def test_the_next_run_has_one_serve_again_that_did_not_come_back(tmp_path: pathlib.Path, boots: dict[str, str]) -> None:
+    two = Two(tmp_path, {**boots, "25844": REFUSED})
+    broken = tmp_path / "broken"
+    try:
+        script = two.day.serve.read_text()
+        two.day.serve.write_text(script.replace("#!/bin/sh\n", f"#!/bin/sh\n[ ! -e {broken} ] || exit 9\n", 1))
+        broken.touch()
+        result = two.run("night", NEW, handover=True)
+        assert (result["outcome"], result["code"]) == ("failed", "engine_exited")
+        assert (
+            "A SERVICE IS DOWN: what was stopped for night did not come back (day: The engine ended " in result["msg"]
+        )
+        assert "(nothing was printed)). The next run tries again; by hand: " in result["msg"]
+        assert [str(two.day.serve) in command for command in result["by_hand"]] == [True]
+        assert two.run("day", OLD)["code"] == "switch_interrupted"
+        assert two.runs() == []
+        broken.unlink()
+        assert two.run("night")["outcome"] == "rolled_back"
+        assert two.runs() == ["day"]
+    finally:
+        two.day.kill_all()
+        two.night.kill_all()
+
+
 def test_services_that_share_cards_on_purpose_are_left_alone(two: Two) -> None:
     two.night.start_old()  # it began after the boot of day, and so before its own next boot
     result = two.run("night", NEW)
