@@ -17,7 +17,11 @@ _SECRET_WORD = r"(?:key|token|secret|password|passwd|passphrase|credentials?|aut
 SECRET_NAME = r"(?:[a-z0-9]+[_.-])*" + _SECRET_WORD
 # NAME=value, also in a comment; --name value. A variable or a command in place of the value is no secret.
 _ASSIGNED = re.compile(rf"(?i)((?:#\s*)?(?:export\s+)?{SECRET_NAME}=)([^$`]+)")
-_GIVEN = re.compile(rf"(?i)(--{SECRET_NAME}(?:=|[ \t]+))([^\s$`\\]+)")
+_WORD = r"('[^']*'|\"[^\"$`]*\"|[^\s$`\\]+)"
+_GIVEN = re.compile(rf"(?i)(--{SECRET_NAME}(?:=|[ \t]+)){_WORD}")
+# NAME=value as a word of a command: -e NAME=value, --env=NAME=value, and before a command.
+NAMED_BEFORE = r"(?:(?<![^\s;\"'])|(?<=\s-e)|(?<=\s-e=)|(?<=--env=))"
+_NAMED = re.compile(rf"(?i)({NAMED_BEFORE}{SECRET_NAME}=){_WORD}")
 # Quotes and blanks stay, for they tell how a line is read.
 _PLAIN = re.compile(r"[A-Za-z0-9._:/@%+=,*-]+")
 
@@ -43,7 +47,7 @@ def put_back(text: str, there: str) -> str:
 def _line_back(number: int, line: str, kept: dict[str, list[str]]) -> str:
     if kept.get(line):
         return kept[line].pop(0)
-    if line.startswith("#") or not (_ASSIGNED.fullmatch(line) or _GIVEN.search(line)):
+    if line.startswith("#") or not (_ASSIGNED.fullmatch(line) or _GIVEN.search(line) or _NAMED.search(line)):
         return line
     raise RadianceError(
         f"line {number} holds a secret, {line.strip()!r}, which the file there does not have. Secrets are not carried "
@@ -56,4 +60,6 @@ def _hidden(line: str) -> str:
     assigned = _ASSIGNED.fullmatch(line)
     if assigned:
         return assigned[1] + _PLAIN.sub(MASK, assigned[2])
-    return _GIVEN.sub(lambda given: given[1] + _PLAIN.sub(MASK, given[2]), line)
+    for pattern in (_GIVEN, _NAMED):
+        line = pattern.sub(lambda given: given[1] + _PLAIN.sub(MASK, given[2]), line)
+    return line

@@ -11,6 +11,7 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK
 
 _BLANKS = " \t"
 _ENDS_WORD = " \t\n;&|<>()"
@@ -171,6 +172,10 @@ class _Reader:
             character = self.text[self.at]
             if self.text.startswith("\\\n", self.at):
                 self.at += 2
+            elif self.text.startswith(MASK, self.at):
+                # A secret that was hidden where the file was read.
+                parts.append(Part("text", MASK, True))
+                self.at += len(MASK)
             elif character == "\\":
                 escaped = self.text[self.at + 1 : self.at + 2]
                 # A brace is only escaped where it would end something.

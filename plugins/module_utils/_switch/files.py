@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, SECRET_NAME, put_back
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, NAMED_BEFORE, SECRET_NAME, put_back
 from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 
 _SECRETS = (
@@ -24,6 +24,11 @@ _SECRETS = (
     re.compile(r"(?im)^(\s*(?:export\s+|-\s+)?[\"']?" + SECRET_NAME + r"[\"']?\s*[=:]\s*)(\S.*)$"),
     # --api-key value, --api-key=value; a variable in place of the value is no secret
     re.compile(r"(?i)(--" + SECRET_NAME + r"(?:[= ]|\s+))(?![\"']?\$)(\S+)"),
+    # NAME=value as a word of a command; a word of an argv list stands alone
+    re.compile(
+        r"(?i)((?:" + NAMED_BEFORE + r"|(?<=^-e)|(?<=^-e=))" + SECRET_NAME + r"=)"
+        r"(?![\"']?[$`])('[^']*'|\"[^\"]*\"|\S+)"
+    ),
     re.compile(r"(?i)(\bbearer\s+)(?!\$)([^\s\"']+)"),
     re.compile(r"()\b((?:sk|hf|ghp|glpat)[-_][A-Za-z0-9_-]{8,})"),
 )

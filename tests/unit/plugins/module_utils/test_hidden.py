@@ -70,3 +70,25 @@ def test_a_switch_keeps_the_secrets_that_a_file_has(tmp_path: pathlib.Path) -> N
     assert change.after == b"POOL_MIB=6144\nHF_TOKEN=hf_abc\n"
     path.write_bytes(change.after)
     assert files.compare([wanted]) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (
+            "exec podman run -e HF_TOKEN=hush -eA_KEY=hush img",
+            "exec podman run -e HF_TOKEN=******** -eA_KEY=******** img",
+        ),
+        ("  --env=HF_TOKEN='hush hush' \\", "  --env=HF_TOKEN='******** ********' \\"),
+        ('  --api-key "hush hush" \\', '  --api-key "******** ********" \\'),
+        ("HF_TOKEN=hush exec e --port $PORT", "HF_TOKEN=******** exec e --port $PORT"),
+        ("export A=1 HF_TOKEN=hush", "export A=1 HF_TOKEN=********"),
+        ("exec e -e HF_TOKEN=$HF_TOKEN --max-tokens 5 -e MAX_TOKENS=5", None),
+    ],
+)
+def test_a_secret_in_the_words_of_a_command(line: str, shown: str | None) -> None:
+    assert hidden(line) == (shown or line)
+    assert put_back(hidden(line), line) == line
+    if shown:
+        with pytest.raises(RadianceError):
+            put_back(shown, "")

@@ -12,6 +12,8 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked_argv
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._serve_script import engine_flags, read_script
 
 ENV = {"SLAB": "24000", "POOL": "5120", "EMPTY": "", "MODEL": "/models/q.rad"}
@@ -229,3 +231,11 @@ def test_the_file_of_a_key_is_named_and_not_read() -> None:
     script = read('here=$(dirname "$0")\nexec e --api-key "$(cat "$here/../q.key")"\n')
     assert [(field.text, field.secret) for field in script.command[-2:]] == [("--api-key", False), ("", True)]
     assert script.key_file == "/srv/q/q.key"
+
+
+def test_a_secret_that_was_hidden_is_a_word_like_another() -> None:
+    serve = "#!/bin/sh\nexec podman run -e HF_TOKEN=hush -eA_KEY=hush i --api-key hush-hush --tp 2\n"
+    words = [field.text for field in read_script(hidden(serve), "/s/serve.sh", {}, "/s/q.env").command]
+    runs = ["podman", "run", "-e", "HF_TOKEN=hush", "-eA_KEY=hush", "i", "--api-key", "hush-hush", "--tp", "2"]
+    assert words == masked_argv(runs)
+    assert "hush" not in " ".join(words)
