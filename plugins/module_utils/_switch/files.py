@@ -24,11 +24,8 @@ _SECRETS = (
     re.compile(r"(?im)^(\s*(?:export\s+|-\s+)?[\"']?" + SECRET_NAME + r"[\"']?\s*[=:]\s*)(\S.*)$"),
     # --api-key value, --api-key=value; a variable in place of the value is no secret
     re.compile(r"(?i)(--" + SECRET_NAME + r"(?:[= ]|\s+))(?![\"']?\$)(\S+)"),
-    # NAME=value as a word of a command; a word of an argv list stands alone
-    re.compile(
-        r"(?i)((?:" + NAMED_BEFORE + r"|(?<=^-e)|(?<=^-e=))" + SECRET_NAME + r"=)"
-        r"(?![\"']?[$`])('[^']*'|\"[^\"]*\"|\S+)"
-    ),
+    # NAME=value as a word of a command
+    re.compile(r"(?i)(" + NAMED_BEFORE + SECRET_NAME + r"=)(?![\"']?[$`])('[^']*'|\"[^\"]*\"|\S+)"),
     re.compile(r"(?i)(\bbearer\s+)(?!\$)([^\s\"']+)"),
     re.compile(r"()\b((?:sk|hf|ghp|glpat)[-_][A-Za-z0-9_-]{8,})"),
 )
@@ -279,7 +276,9 @@ def masked_argv(argv: t.Sequence[str]) -> list[str]:
     shown: list[str] = []
     for word in argv:
         secret = bool(shown) and re.match(r"(?i)^--?" + SECRET_NAME + r"$", shown[-1])
-        shown.append(MASK if secret else masked(word))
+        # A word has one value, blanks and all.
+        named = re.match(r"(?i)(?:-e=?|--env=|--)?" + SECRET_NAME + r"=", word)
+        shown.append(MASK if secret else named[0] + MASK if named else masked(word))
     return shown
 
 

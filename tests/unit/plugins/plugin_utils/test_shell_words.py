@@ -234,8 +234,11 @@ def test_the_file_of_a_key_is_named_and_not_read() -> None:
 
 
 def test_a_secret_that_was_hidden_is_a_word_like_another() -> None:
-    serve = "#!/bin/sh\nexec podman run -e HF_TOKEN=hush -eA_KEY=hush i --api-key hush-hush --tp 2\n"
+    serve = (
+        '#!/bin/sh\nexec podman run -e HF_TOKEN=hush -eA_KEY="hush a" --env=B_KEY=hush i --api-key "hush hush" --tp 2\n'
+    )
     words = [field.text for field in read_script(hidden(serve), "/s/serve.sh", {}, "/s/q.env").command]
-    runs = ["podman", "run", "-e", "HF_TOKEN=hush", "-eA_KEY=hush", "i", "--api-key", "hush-hush", "--tp", "2"]
-    assert words == masked_argv(runs)
+    runs = ["podman", "run", "-e", "HF_TOKEN=hush", "-eA_KEY=hush a", "--env=B_KEY=hush", "i", "--api-key", "hush hush"]
+    assert masked_argv(words) == masked_argv([*runs, "--tp", "2"])
+    assert masked_argv(runs)[4:6] == ["-eA_KEY=********", "--env=B_KEY=********"]
     assert "hush" not in " ".join(words)
