@@ -26,6 +26,11 @@ options:
     type: list
     elements: dict
     default: []
+  host:
+    description:
+      - Of records that several hosts share, take the lines of this host alone, and those among O(entries), which the
+        host may have written under an older name.
+    type: str
 """
 
 EXAMPLES = r"""
@@ -58,8 +63,15 @@ class LookupModule(LookupBase):  # type: ignore[misc]
 
     def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
         """The entries of all records, joined with the given ones."""
-        present = [entry for term in terms for entry in _read(str(term))]
-        return present + _records.missing(present, plain(kwargs.get("entries") or []))
+        host, given = kwargs.get("host"), plain(kwargs.get("entries") or [])
+        known = {entry["id"] for entry in given}
+        present = [
+            entry
+            for term in terms
+            for entry in _read(str(term))
+            if host is None or entry["host"] == host or entry["id"] in known
+        ]
+        return present + _records.missing(present, given)
 
 
 def _read(path: str) -> list[dict[str, t.Any]]:

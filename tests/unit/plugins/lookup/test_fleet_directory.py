@@ -15,8 +15,8 @@ from ansible_collections.kvfleet.radiance.plugins.lookup import env_file, manage
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 
 
-def back(says: str) -> dict[str, t.Any]:
-    return _records.entry("rollback", "dankserver", "flashnext", None, to={}, returns_to="0" * 12, says=says)
+def back(says: str, host: str = "dankserver") -> dict[str, t.Any]:
+    return _records.entry("rollback", host, "flashnext", None, to={}, returns_to="0" * 12, says=says)
 
 
 def test_a_record_is_joined_with_what_it_does_not_hold_and_stays(tmp_path: pathlib.Path) -> None:
@@ -29,6 +29,18 @@ def test_a_record_is_joined_with_what_it_does_not_hold_and_stays(tmp_path: pathl
     assert look([str(path)]) == [first]
     assert look([str(tmp_path / "none.jsonl")], entries=[second]) == [second]
     assert path.read_bytes() == before
+
+
+def test_of_a_record_that_hosts_share_each_has_its_own_lines(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "flashnext.jsonl"
+    here, there = back("here"), back("there", "nighthost")
+    renamed = back("before it got its name", "oldname")
+    _records.append(str(path), [here, there, renamed])
+    look = record.LookupModule().run
+    assert look([str(path)], host="dankserver") == [here]
+    assert look([str(path)], host="nighthost") == [there]
+    # What stands on the host itself is its own, under whatever name.
+    assert look([str(path)], host="dankserver", entries=[renamed]) == [here, renamed]
 
 
 def test_a_record_that_cannot_be_read_is_named(tmp_path: pathlib.Path) -> None:
