@@ -241,14 +241,6 @@ def _put_in_force(entry: Entry) -> dict[str, t.Any]:
     return dict(entry["to"] or {}) if entry["kind"] in ("switched", "rolled_back", "rollback", "adopted") else {}
 
 
-def way_back_or_objection(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
-    """``way_back`` with ``objection`` beside: empty, or why there is no such way, and then nothing else."""
-    try:
-        return {**way_back(record, to), "objection": ""}
-    except RadianceError as error:
-        return {"objection": error.text, "code": error.code}
-
-
 def rolled_back_before(record: t.Sequence[Entry], to: t.Mapping[str, t.Any], image: str | None = None) -> list[str]:
     """A sentence where the last try of this very pair and shape, and of ``image`` if it is another, was rolled back."""
     planned = {entry["attempt"]: _new_image(entry) for entry in record if entry["kind"] == "planned"}

@@ -180,13 +180,13 @@ def test_open_verdicts_leave_no_line(example: t.Any) -> None:
 
 def test_an_unknown_id_lists_the_choices_one_a_line(example: t.Any) -> None:
     planned, switched = example.planned(), example.switched()
-    told = _history.way_back_or_objection([planned, switched, example.verdict("weights_mib", "held", 1)], "ffff")
-    first, *choices = told["objection"].split("\n")
-    assert told["code"] == "nothing_to_return_to"
+    with pytest.raises(RadianceError) as told:
+        _history.way_back([planned, switched, example.verdict("weights_mib", "held", 1)], "ffff")
+    first, *choices = told.value.text.split("\n")
+    assert told.value.code == "nothing_to_return_to"
     assert "to=ffff" in first and "to=previous" in first
     # What was only planned is no choice, and one line an attempt is enough.
     assert choices == [f"{switched['id']} {switched['at']} 25,844 + 5,119, 3 x 200,000, fp8, depth 2"]
-    assert _history.way_back_or_objection([planned, switched], "previous")["objection"] == ""
 
 
 def test_a_pair_that_was_rolled_back_before_is_pointed_out(example: t.Any) -> None:

@@ -9,6 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _drift,
     _env_text,
@@ -322,8 +323,9 @@ def test_the_way_back_has_its_image(example: t.Any) -> None:
     assert _history.way_back([pinned, record[1]], "previous")["image"] == f"localhost/radiance@{OLD}"
     old = [example.planned(), example.switched()]
     assert (_history.way_back(old, "previous")["image"], _history.way_back(old, old[1]["id"])["image"]) == (None, None)
-    unknown = _history.way_back_or_objection([*old, *record], "ffffffffffff")["objection"].splitlines()
-    assert [line.rpartition(", ")[2] for line in unknown[1:]] == ["–", AFTER]
+    with pytest.raises(RadianceError) as unknown:
+        _history.way_back([*old, *record], "ffffffffffff")
+    assert [line.rpartition(", ")[2] for line in unknown.value.text.splitlines()[1:]] == ["–", AFTER]
 
 
 def test_returning_to_an_image_is_not_refused_by_what_another_one_printed(example: t.Any) -> None:

@@ -352,4 +352,5 @@ def test_a_way_back_leads_to_what_was_adopted() -> None:
     assert _schemas.problems(line, "record") == []
     back = _history.way_back([line], line["id"])
     assert (back["to"]["weights_mib"], back["image"], back["ran"]) == (24000, "x:1", True)
-    assert line["id"] in _history.way_back_or_objection([line], "nothing")["objection"]
+    with pytest.raises(RadianceError, match=line["id"]):
+        _history.way_back([line], "nothing")
