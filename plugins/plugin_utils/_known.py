@@ -25,8 +25,8 @@ def known_run(
     ``read`` has what was read: the results of boot_ledger_info (``boot``) and service_files_info (``there``),
     ``returned`` (record lines that a run that only reads would have written), ``record`` (joined with the one of the
     fleet directory), ``env`` and ``files`` (of the lookups env_file and managed_file, the latter of env, serve and
-    bats), ``recovered``, and ``others`` (who runs on its cards). ``about``: ``host``, ``env_path`` and ``serve_path``
-    (there), and ``adopts``: whether files without our marker are read to be taken over.
+    bats), and ``others`` (who runs on its cards). ``about``: ``host``, ``env_path`` and ``serve_path`` (there), and
+    ``adopts``: whether files without our marker are read to be taken over.
     """
     try:
         return _known(service, read, about)
@@ -49,7 +49,6 @@ def _known(
         "target": _managed_text.env_file(texts.get(about["env_path"], ""), service, host),
         "target_texts": dict(texts),
         "fleet_texts": {kind: file["text"] for kind, file in zip(("env", "serve", "bats"), files, strict=True)},
-        "recovered": read["recovered"],
         "down": read["boot"]["last_boot"],
         "others": list(read["others"]),
         "failure": None,

@@ -30,11 +30,11 @@ _DIRTY = "The fleet directory has changes that are not committed; what is not pu
 
 
 class _Refused(Exception):
-    """No plan: the word, the sentence and the code that the run ends with."""
+    """No plan: the word and the sentence that the run ends with."""
 
-    def __init__(self, msg: str, *, code: str | None = None, task: str = "") -> None:
+    def __init__(self, msg: str, task: str) -> None:
         super().__init__(msg)
-        self.failure = _summary.failure({"msg": msg, "code": code}, task)
+        self.failure = _summary.failure({"msg": msg}, task)
 
 
 def planned_run(
@@ -97,7 +97,7 @@ def _planned(
 
 def _refuse(objection: str, task: str = "") -> None:
     if objection:
-        raise _Refused(objection, task=task)
+        raise _Refused(objection, task)
 
 
 def _refuse_drift(run: Run, request: t.Mapping[str, t.Any]) -> None:

@@ -47,7 +47,7 @@ def _rendered(run: dict[str, t.Any], service: t.Mapping[str, t.Any], about: t.Ma
     if plan["restart"]:
         objection = _managed_text.unstated_objection(
             service, host, plan, options, current["fleet"]["env"]
-        ) or _image.command_objection(service, values, options, run.get("ledger") or {})
+        ) or _image.command_objection(service, values, options, run["ledger"])
         if objection:
             return _refused(run, objection)
         run["making"] = _line(run, service, host)
@@ -86,7 +86,7 @@ def _line(run: t.Mapping[str, t.Any], service: t.Mapping[str, t.Any], host: str)
         "request": run["options"],
         "image": image,
         "image_before": run["before_values"].get("IMAGE", image),
-        "image_digest_before": run["ledger"]["source"]["image_digest"] if "ledger" in run else None,
+        "image_digest_before": run["ledger"]["source"]["image_digest"],
     }
     return _history.record_entry(planned, "planned", host, str(service["name"]), record=run["record"])
 

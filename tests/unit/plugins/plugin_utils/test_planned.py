@@ -55,7 +55,6 @@ def read(**changes: t.Any) -> dict[str, t.Any]:
         "record": [],
         "env": {"exists": False, "values": {}, "errors": [], "adopted": False, "managed": False, "text": ""},
         "files": [{**ABSENT, "path": path} for path in ("/f/e.env", "/f/s.sh", "/f/b.bats")],
-        "recovered": None,
         "others": [],
         **copy.deepcopy(changes),
     }
