@@ -20,8 +20,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import
 # The bound of every number in a request, see _sizes.
 _LARGEST = 10**12 - 1
 
-Kind = t.Callable[[object], str]
-
 
 def _text(value: object) -> str:
     return "" if isinstance(value, str) else "no text"

@@ -72,7 +72,7 @@ def test_a_path_that_nothing_can_have(tmp_path: pathlib.Path) -> None:
 
 
 def test_what_is_made_where_nothing_is(tmp_path: pathlib.Path) -> None:
-    handle = open_regular(str(tmp_path / "new"), os.O_RDWR | os.O_CREAT, 0o600)
+    handle = open_regular(str(tmp_path / "new"), os.O_RDWR | os.O_CREAT)
     os.write(handle, b"x")
     os.close(handle)
     assert read_regular(str(tmp_path / "new")) == b"x"
