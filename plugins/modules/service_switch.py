@@ -18,7 +18,8 @@ description:
     O(state_dir), from which the next call restores the old pair or finishes the new one.
   - Phases are lock, precheck, drain, stop, release, swap, start, ready, referee, receipt and keep. On the way back
     they are restore, start and ready, and hand_back where cards were handed over.
-  - Without O(expect) it finishes a switch that was interrupted, writes O(files) where none was, and restarts nothing.
+  - Without O(expect) it finishes a switch that was interrupted. Where none was it writes O(files), and nothing
+    restarts.
 options:
   service:
     description:

@@ -11,6 +11,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 
 Json = dict[str, t.Any]
 _LONGEST = 4000
+# Control characters and halves of a character.
+_UNSEEN = ("Cc", "Cs")
 
 
 def known(item: t.Any, what: str, names: t.Sequence[str], example: str) -> Json:
@@ -25,17 +27,16 @@ def known(item: t.Any, what: str, names: t.Sequence[str], example: str) -> Json:
 
 
 def require_text(given: t.Mapping[str, t.Any], *names: str) -> None:
-    """Each of these is text that is not blank, or is not there."""
+    """Each of these is text that a person can read, or is not there."""
     for name in names:
         if given[name] is not None and not (isinstance(given[name], str) and given[name].strip()):
             raise ValueError(f"{name} is {given[name]!r}, which is no text. Put it in quotes.")
         text = given[name] or ""
-        if len(text) > _LONGEST or any(
-            unicodedata.category(sign) in ("Cc", "Cs") for sign in text if sign not in "\n\t"
-        ):
-            raise ValueError(
-                f"{name} has {len(text):,} characters, or one that nothing shows. It takes up to {_LONGEST:,} of text."
-            )
+        if len(text) > _LONGEST:
+            raise ValueError(f"{name} has {len(text):,} characters, and takes up to {_LONGEST:,}. Shorten it.")
+        unseen = next((sign for sign in text if sign not in "\n\t" and unicodedata.category(sign) in _UNSEEN), None)
+        if unseen is not None:
+            raise ValueError(f"{name} has the character {unseen!r}, which nothing shows. Take it out.")
 
 
 def require_time(at: t.Any) -> None:

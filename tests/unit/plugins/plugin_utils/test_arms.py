@@ -218,8 +218,8 @@ def test_anything_loose_is_refused_with_the_number_of_the_item(tmp_path: pathlib
         ("- {weights_mib: 1, at: !!timestamp soon}", "is neither YAML nor JSON"),
         ("- {weights_mib: !!int '1:30', prefill_tps: 1}", "weights_mib is '1:30'"),
         ("- {weights_mib: 1, prefill_tps: !!float .inf}", "prefill_tps is '.inf'"),
-        (r'[{"weights_mib": 1, "prefill_tps": 1, "stack": "\ud800"}]', "stack has 1 characters, or one that nothing"),
-        ("- {weights_mib: 1, prefill_tps: 1, stack: " + "x" * 4001 + "}", "up to 4,000 of text"),
+        (r'[{"weights_mib": 1, "prefill_tps": 1, "stack": "\ud800"}]', r"stack has the character '\ud800'"),
+        ("- {weights_mib: 1, prefill_tps: 1, stack: " + "x" * 4001 + "}", "stack has 4,001 characters"),
         # Many names in less than a second, and a sentence that can be read.
         ("- {" + ", ".join(f"k{number}: 1" for number in range(3000)) + "}", " … Nothing was added."),
     ],
