@@ -59,7 +59,7 @@ def survey(
     objections = [
         *_agree(found, sides["fleet"], names, host),
         *_equal(found, command["argv"]),
-        *_pair_and_shape(found, names),
+        *_pair_and_shape(found, names, host),
     ]
     owned = [] if objections else _ready_item.owned(known, found)
     objections += _of_others(owned, [there["env"] for there in texts.values()], names["env"], service, host)
@@ -159,7 +159,7 @@ def _of_others(owned: t.Sequence[str], envs: t.Sequence[str], path: str, service
     ]
 
 
-def _pair_and_shape(found: Found, names: t.Mapping[str, str]) -> list[str]:
+def _pair_and_shape(found: Found, names: t.Mapping[str, str], host: str) -> list[str]:
     """That the pair, and what the script states of the shape, are values of the env, each with a key of its own."""
     out = []
     for name, key in _words.ENV_OF.items():
@@ -169,13 +169,15 @@ def _pair_and_shape(found: Found, names: t.Mapping[str, str]) -> list[str]:
         if flag in found.flags:
             value, field = found.flags[flag]
             out.append(
-                f'line {field.line} of {names["serve"]} states --{flag} {value} itself. Write --{flag} "${key}" there '
-                f"and {key}={value} into {names['env']}: the command line stays as it is."
+                f"line {field.line} of {names['serve']} on {host} states --{flag} {value} itself. Write "
+                f'--{flag} "${key}" there and {key}={value} into {names["env"]}, here and on {host}: the command line '
+                "stays as it is."
             )
         elif name in ("weights_mib", "kv_mib"):
             out.append(
                 f"{names['serve']} states no --{flag}, so there is no pair to resize. Write {key}= into {names['env']} "
-                f'and ${{{key}:+--{flag} "${key}"}} among the flags: the command line stays as it is.'
+                f'and ${{{key}:+--{flag} "${key}"}} among the flags, here and on {host}: the command line '
+                "stays as it is."
             )
     for name in dict.fromkeys(found.fed.values()):
         flags = [f"--{_files.flag_of(key)}" for key, its in found.fed.items() if its == name]

@@ -96,11 +96,12 @@ def _pair_within_ceiling(s: Situation) -> Finding | None:
     if not holds:
         fits = int(limit - s.pair[1])
         clear = s.ceiling.sure_limit_mib() - int(s.pair[1])
+        also = "and it is" if clear == fits else f"and {mib(clear)} is"
         says = (
             f"Asked {mib(asked)} ({_pair_text(s.pair)}), ceiling {mib(card.mib)} ± {card.plus_minus_mib:g} on "
             f"card {card.card}{reserve}: {mib(asked - limit)} too much. "
             + (
-                f"With this pool the largest slab that fits is {mib(fits)}, and {mib(clear)} is clear of the rounding."
+                f"With this pool the largest slab that fits is {mib(fits)}, {also} clear of the rounding."
                 if clear > 0
                 else f"A pool of {mib(s.pair[1])} leaves no room for a slab; the pair together can have "
                 f"{mib(max(0.0, limit))}."

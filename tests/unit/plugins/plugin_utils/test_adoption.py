@@ -146,10 +146,15 @@ def test_another_command_line_than_the_one_that_runs_is_refused() -> None:
         (
             '"$POOL_MIB"',
             "5120",
-            'line 26 of scripts/serve-qwen.sh states --vram-kv-mib 5120 itself. Write --vram-kv-mib "$VRAM_KV_MIB"',
+            "line 26 of scripts/serve-qwen.sh on dankserver-a states --vram-kv-mib 5120 itself. Write "
+            '--vram-kv-mib "$VRAM_KV_MIB"',
         ),
         ('"$SEQS"', "3", "line 27"),
-        ('"$DEPTH"', '"${DEEP:-2}"', "line 29 of scripts/serve-qwen.sh states --num-speculative-tokens 2 itself"),
+        (
+            '"$DEPTH"',
+            '"${DEEP:-2}"',
+            "line 29 of scripts/serve-qwen.sh on dankserver-a states --num-speculative-tokens 2 itself",
+        ),
     ],
 )
 def test_a_pair_or_shape_that_the_script_states_is_refused_by_its_line(old: str, new: str, said: str) -> None:

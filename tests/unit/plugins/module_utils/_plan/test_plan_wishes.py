@@ -66,6 +66,14 @@ def test_both_reserves_bound_a_stated_pair_and_the_ways_out_count_them():
     assert "the largest slab that fits is 23,711 MiB, and 23,706 MiB is clear of the rounding" in error.text
 
 
+def test_a_largest_slab_that_is_clear_of_the_rounding_is_named_once():
+    error = refused(
+        ledger(settled=[settled(0, "215.30 MiB"), settled(1, "225.30 MiB")]),
+        {"pair": {"weights_mib": 26500, "kv_mib": 5120}},
+    )
+    assert "the largest slab that fits is 24,006 MiB, and it is clear of the rounding" in error.text
+
+
 def test_a_reserve_does_not_turn_the_cross_check_into_a_warning():
     boot = ledger()
     boot["settled"][1]["free"] = size("5.00 GiB")
