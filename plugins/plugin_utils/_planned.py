@@ -27,6 +27,10 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
 
 Run = t.Mapping[str, t.Any]
 _DIRTY = "The fleet directory has changes that are not committed; what is not pushed is lost where its checkout is."
+_HELD_BACK = (
+    "The inventory declares pair: fill, but a command stated the pair in force, so it stays; "
+    "-e fill=true fills the card."
+)
 
 
 class _Refused(Exception):
@@ -91,7 +95,7 @@ def _planned(
     if plan["restart"] and not about["read_only"]:
         _refuse(_handover.handover_objection(service, run["others"], plan, about["handover"]))
     return {**run, "asked": None, "back": back, "image": image, "options": options, "plan": plan} | _told(
-        run, request, about, plan, image
+        run, request, about, options, plan, image
     )
 
 
@@ -134,6 +138,7 @@ def _told(
     run: Run,
     request: t.Mapping[str, t.Any],
     about: t.Mapping[str, t.Any],
+    options: t.Mapping[str, t.Any],
     plan: t.Mapping[str, t.Any],
     image: t.Mapping[str, t.Any] | None,
 ) -> dict[str, t.Any]:
@@ -152,6 +157,7 @@ def _told(
     notes = [
         *_handover.handover_notes(service, run["others"], plan, about["handover"], about["undo"]),
         *run["drift"]["notes"],
+        *([_HELD_BACK] if service.get("pair") == "fill" and options["pair"] == "keep" else []),
         *([_DIRTY] if about["uncommitted"] else []),
         *_probation.probation_notes(request.get("probation"), about["told"], plan["restart"]),
         *(_container_notes.container_notes(service) if plan["restart"] else []),

@@ -83,6 +83,21 @@ def test_what_stays_has_no_line_of_the_record() -> None:
     assert (run["plan"]["restart"], run["making"], run["needs"]) == (False, None, None)
 
 
+def test_a_pair_that_a_command_stated_is_not_filled_and_that_is_told(example: t.Any) -> None:
+    stated = {**example.old, "max_num_seqs": 3}
+    made = [
+        example.planned(to=stated, request={"pair": {"weights_mib": 24000, "kv_mib": 5120}}),
+        example.switched(to=stated),
+    ]
+    there = {"texts": {}, "entries": made}
+    note = "a command stated the pair in force, so it stays; -e fill=true fills the card"
+    kept = planned(read(record=made, there=there))
+    assert (kept["plan"]["restart"], note in " ".join(" ".join(kept["report"]).split())) == (False, True)
+    filled = planned(read(record=made, there=there), request={"fill": "true"})
+    assert (filled["plan"]["restart"], note in " ".join(" ".join(filled["report"]).split())) == (True, False)
+    assert note not in " ".join(" ".join(planned()["report"]).split())
+
+
 def test_the_first_thing_that_stands_in_the_way_is_told(tmp_path: pathlib.Path) -> None:
     damaged = f"# BEGIN kvfleet.radiance: managed; {SERVICE['name']}\n"
     about: dict[str, t.Any] = {"documents": {"agents": f"<!-- {damaged[2:-1]} -->\n"}}
