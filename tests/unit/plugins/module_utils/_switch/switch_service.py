@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import running
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import read_request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.switch import switch
@@ -39,6 +40,8 @@ OLD = {
     "num_speculative_tokens": 2,
 }
 NEW = {**OLD, "weights_mib": 25844, "kv_mib": 5119}
+# The phases of a switch that holds.
+FORWARD = ["lock", "precheck", "drain", "stop", "release", "swap", "start", "ready", "referee", "receipt", "keep"]
 OPTIONS: dict[str, t.Any] = {
     "manager": "process",
     "source": "file",
@@ -199,3 +202,13 @@ def wait_until(holds: t.Callable[[], bool], seconds: float = 15.0) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it did not come about in time"
         time.sleep(0.02)
+
+
+def names(result: dict[str, object]) -> list[str]:
+    """The phases that a switch went through."""
+    return [phase["name"] for phase in result["phases"]]  # type: ignore[attr-defined]
+
+
+def fingerprint(service: Service) -> str:
+    """That of the boot that runs."""
+    return str(ledger_from("file", path=str(service.log), pid_file=str(service.pid_file))["fingerprint"])

@@ -14,13 +14,13 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import (
+    FORWARD,
     NEW,
     OLD,
     Service,
     env_text,
 )
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.test_switch_kills import Replayed
-from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.test_switch_transaction import FORWARD
 
 REFUSED = "I device: AQL backend, 2 device(s) [0:gfx1201 1:gfx1201]\nE the pools do not fit the card\n"
 
