@@ -35,9 +35,9 @@ LABEL = "kvfleet.bench"
 READ = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 began = time.perf_counter()
-ledger = ledger_from(sys.argv[2], **{sys.argv[3]: sys.argv[4]})
+ledger = read_boot(sys.argv[2], **{sys.argv[3]: sys.argv[4]}).ledger
 seconds = time.perf_counter() - began
 with open("/proc/self/status") as status:
     peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))

@@ -64,9 +64,3 @@ def _line(fault: str, where: str, row: Row | None) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def faults_of(text: str) -> list[str]:
-    """The faults that a page has a line of, each once, in its order."""
-    cells = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
-    return [cell for cell in dict.fromkeys(cells) if cell != "fault"]

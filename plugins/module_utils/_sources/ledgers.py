@@ -22,11 +22,6 @@ OF_SERVICES = (*container.RUNTIMES, "journald")
 _OF_MISSING_LINES = ("log_cut", "rows_missing", "rows_unreadable", "sums_off")
 
 
-def ledger_from(source: str, **options: t.Any) -> dict[str, t.Any]:
-    """The ledger of ``read_boot``."""
-    return read_boot(source, **options).ledger
-
-
 def read_boot(
     source: str,
     *,

@@ -33,9 +33,13 @@ def _samples(*good_at: tuple[float, bool]) -> list[dict[str, t.Any]]:
 
 
 def test_the_page_names_the_faults_that_are_injected_and_no_other(injector: t.Callable[[str], t.Any]) -> None:
-    catalogue, judging = injector("catalogue"), injector("judging")
+    catalogue = injector("catalogue")
     text = (_ROOT / "docs/faults.md").read_text(encoding="utf-8")
-    assert judging.faults_of(text) == [*(fault.name for fault in catalogue.FAULTS), *catalogue.UNTESTED]
+    cells = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
+    assert [cell for cell in dict.fromkeys(cells) if cell != "fault"] == [
+        *(fault.name for fault in catalogue.FAULTS),
+        *catalogue.UNTESTED,
+    ]
 
 
 def test_every_phase_of_a_switch_is_one_in_which_the_module_is_killed(injector: t.Callable[[str], t.Any]) -> None:

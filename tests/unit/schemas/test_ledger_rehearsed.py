@@ -13,7 +13,7 @@ import typing
 
 import jsonschema
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ENGINE = ROOT / "extensions" / "rehearsal" / "radiance.py"
@@ -51,7 +51,7 @@ class Service:
         self.pid_file.write_text(f"{process.pid}\n")
 
     def ledger(self) -> dict[str, typing.Any]:
-        found = ledger_from("file", path=str(self.log), pid_file=str(self.pid_file))
+        found = read_boot("file", path=str(self.log), pid_file=str(self.pid_file)).ledger
         jsonschema.Draft202012Validator(SCHEMA).validate(found)
         return found
 
@@ -184,6 +184,6 @@ def test_the_process_that_runs_did_not_print_an_older_boot(service: Service) -> 
     service.stop()
     service.start("--vram-weights-mib 24000 --vram-kv-mib 5120")
     assert service.settled_ledger()["pair"]["weights_mib"] == 24000
-    older = ledger_from("file", path=str(service.log), pid_file=str(service.pid_file), boot=0)
+    older = read_boot("file", path=str(service.log), pid_file=str(service.pid_file), boot=0).ledger
     assert (older["flags"], older["source"]["started_at"], older["pair"]["exact"]) == ({}, None, False)
     assert older["budget"]["rows"]["vram_weights"]["text"] == "21.69 GiB"

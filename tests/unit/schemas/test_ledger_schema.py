@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import read_ledger, shapes
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.refusals import REASON_CODES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.tables import ROWS
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,7 +36,7 @@ def test_the_schema_is_one() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_complete_ledgers(name: str) -> None:
-    assert valid(ledger_from("file", path=str(LOGS / name)))["status"] == "complete"
+    assert valid(read_boot("file", path=str(LOGS / name)).ledger)["status"] == "complete"
 
 
 def test_a_ledger_with_flags() -> None:
@@ -66,7 +66,7 @@ def test_refused_absent_and_incomplete_ledgers(text: str) -> None:
 
 
 def test_a_log_that_cannot_be_read(tmp_path: pathlib.Path) -> None:
-    valid(ledger_from("file", path=str(tmp_path / "none")))
+    valid(read_boot("file", path=str(tmp_path / "none")).ledger)
 
 
 def test_an_added_key_is_refused() -> None:

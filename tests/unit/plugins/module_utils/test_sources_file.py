@@ -16,7 +16,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger import re
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.boots import BootCounter
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.lines import read_line, split_lines
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import boot_of_log, ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import boot_of_log, read_boot
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,7 +48,7 @@ def test_the_last_boot_is_read_from_its_own_first_byte(tmp_path: pathlib.Path) -
 @pytest.mark.parametrize(("boot", "weights"), [(0, "derived"), (1, "stated"), (-1, "stated"), (-2, "derived")])
 def test_any_boot_can_be_asked_for(tmp_path: pathlib.Path, boot: int, weights: str) -> None:
     log = write(tmp_path / "log", DERIVED + TRAFFIC + HEALTHY)
-    ledger = ledger_from("file", path=log, boot=boot)
+    ledger = read_boot("file", path=log, boot=boot).ledger
     assert (ledger["status"], ledger["budget"]["weights"]) == ("complete", weights)
     assert ledger["source"]["boots_seen"] == 2
 
@@ -56,20 +56,20 @@ def test_any_boot_can_be_asked_for(tmp_path: pathlib.Path, boot: int, weights: s
 @pytest.mark.parametrize("boot", [2, -3])
 def test_a_boot_that_the_log_does_not_hold(tmp_path: pathlib.Path, boot: int) -> None:
     log = write(tmp_path / "log", DERIVED + HEALTHY)
-    ledger = ledger_from("file", path=log, boot=boot)
+    ledger = read_boot("file", path=log, boot=boot).ledger
     assert (ledger["status"], ledger["reason"]["code"]) == ("absent", "boot_not_in_log")
     assert ledger["reason"]["text"].startswith(f"Boot {boot} was asked for and the log holds 2.")
 
 
 def test_a_later_refused_boot_is_not_covered_up_by_a_good_one(tmp_path: pathlib.Path) -> None:
-    ledger = ledger_from("file", path=write(tmp_path / "log", HEALTHY + TRAFFIC + REFUSED))
+    ledger = read_boot("file", path=write(tmp_path / "log", HEALTHY + TRAFFIC + REFUSED)).ledger
     assert (ledger["status"], ledger["reason"]["code"]) == ("refused", "unknown_option")
     assert ledger["source"]["boots_seen"] == 2
     assert ledger["pair"] == {"weights_mib": None, "kv_mib": None, "exact": False}
 
 
 def test_a_boot_after_a_refused_command_line_is_one_of_its_own(tmp_path: pathlib.Path) -> None:
-    ledger = ledger_from("file", path=write(tmp_path / "log", REFUSED + HEALTHY))
+    ledger = read_boot("file", path=write(tmp_path / "log", REFUSED + HEALTHY)).ledger
     assert (ledger["status"], ledger["source"]["boots_seen"]) == ("complete", 2)
 
 
@@ -79,7 +79,7 @@ def test_a_misspelt_log_level_belongs_to_the_boot_that_follows(tmp_path: pathlib
     text, place = read_log(log)
     assert (place["offset"], place["boots_seen"]) == (len(HEALTHY) + len(TRAFFIC), 2)
     assert text.startswith("E RADIANCE_LOG=")
-    assert ledger_from("file", path=log)["status"] == "complete"
+    assert read_boot("file", path=log).ledger["status"] == "complete"
 
 
 def test_behind_an_offset_only_what_comes_before_listening_counts(tmp_path: pathlib.Path) -> None:
@@ -110,18 +110,18 @@ def test_nothing_has_been_printed_yet(tmp_path: pathlib.Path) -> None:
 
 def test_the_fingerprint_does_not_depend_on_how_the_boot_was_found(tmp_path: pathlib.Path) -> None:
     log = write(tmp_path / "log", DERIVED + TRAFFIC + HEALTHY + TRAFFIC)
-    whole = ledger_from("file", path=log)["fingerprint"]
+    whole = read_boot("file", path=log).ledger["fingerprint"]
     for offset in (len(DERIVED) + len(TRAFFIC), len(DERIVED)):
         ledger = boot_of_log(log, {"kind": "file"}, None, offset=offset, bounded=True).ledger
         assert ledger["fingerprint"] == whole
     with open(log, "ab") as file:
         file.write(TRAFFIC * 100)
-    assert ledger_from("file", path=log)["fingerprint"] == whole
+    assert read_boot("file", path=log).ledger["fingerprint"] == whole
 
 
 def test_two_boots_that_print_the_same_have_two_fingerprints(tmp_path: pathlib.Path) -> None:
     log = write(tmp_path / "log", HEALTHY + HEALTHY)
-    first, second = (ledger_from("file", path=log, boot=boot) for boot in (0, 1))
+    first, second = (read_boot("file", path=log, boot=boot).ledger for boot in (0, 1))
     assert first["fingerprint"] != second["fingerprint"]
     assert {**first, "fingerprint": "", "source": {}} == {**second, "fingerprint": "", "source": {}}
 
@@ -146,12 +146,12 @@ def test_a_large_log_is_not_held_in_memory(tmp_path: pathlib.Path) -> None:
 def test_an_overlong_line_does_not_swallow_the_next(tmp_path: pathlib.Path) -> None:
     first, rest = HEALTHY.split(b"\n", 1)
     log = write(tmp_path / "log", first + b"\n" + b"y" * 200_000 + b"\n" + rest)
-    assert ledger_from("file", path=log)["status"] == "complete"
+    assert read_boot("file", path=log).ledger["status"] == "complete"
 
 
 def test_a_progress_bar_before_the_inventory_line(tmp_path: pathlib.Path) -> None:
     log = write(tmp_path / "log", DERIVED + b"fetch 10%\rfetch 100%\r" + HEALTHY.replace(b"\n", b"\r\n"))
-    ledger = ledger_from("file", path=log)
+    ledger = read_boot("file", path=log).ledger
     assert (ledger["status"], ledger["source"]["boots_seen"], ledger["budget"]["weights"]) == ("complete", 2, "stated")
 
 
@@ -165,8 +165,8 @@ def test_coloured_and_plain_logs_give_one_ledger(tmp_path: pathlib.Path) -> None
     plain = REFUSED + HEALTHY
     coloured = b"\r\n".join(colour(raw) for raw in plain.split(b"\n"))
     ledgers = [
-        ledger_from("receipt", path=write(tmp_path / "plain", HEALTHY)),
-        ledger_from("receipt", path=write(tmp_path / "coloured", coloured)),
+        read_boot("receipt", path=write(tmp_path / "plain", HEALTHY)).ledger,
+        read_boot("receipt", path=write(tmp_path / "coloured", coloured)).ledger,
     ]
     assert ledgers[0]["status"] == "complete"
     assert ledgers[0] == ledgers[1]
@@ -174,7 +174,7 @@ def test_coloured_and_plain_logs_give_one_ledger(tmp_path: pathlib.Path) -> None
 
 def test_file_and_text_agree_on_the_boot(tmp_path: pathlib.Path) -> None:
     content = DERIVED + TRAFFIC + REFUSED + REFUSED + HEALTHY
-    from_file = ledger_from("file", path=write(tmp_path / "log", content))
+    from_file = read_boot("file", path=write(tmp_path / "log", content)).ledger
     from_text = read_ledger(content.decode(), source={"kind": "file"})
     assert from_file["source"]["boots_seen"] == from_text["source"]["boots_seen"] == 4
     assert {**from_file, "fingerprint": ""} == {**from_text, "fingerprint": ""}
@@ -190,13 +190,13 @@ def test_what_cannot_be_read_is_said_with_a_way_out(tmp_path: pathlib.Path, kind
     with pytest.raises(RadianceError) as caught:
         read_log(str(path))
     assert caught.value.code == "log_unreadable"
-    ledger = ledger_from("file", path=str(path))
+    ledger = read_boot("file", path=str(path)).ledger
     assert (ledger["status"], ledger["reason"]["code"]) == ("absent", "log_unreadable")
     assert str(path).rstrip("\0") in ledger["reason"]["text"]
 
 
 def test_an_empty_log(tmp_path: pathlib.Path) -> None:
-    ledger = ledger_from("file", path=write(tmp_path / "log", b""))
+    ledger = read_boot("file", path=write(tmp_path / "log", b"")).ledger
     assert (ledger["status"], ledger["reason"]["code"], ledger["missing"]) == ("absent", "log_empty", [])
 
 
@@ -263,8 +263,8 @@ def test_no_beginning_of_a_boot_is_passed_over_and_none_is_made_up(
 
 READ_AND_TELL = """
 import sys
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
-print(ledger_from("file", path=sys.argv[1])["status"])
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
+print(read_boot("file", path=sys.argv[1]).ledger["status"])
 with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
 """

@@ -12,7 +12,7 @@ import tracemalloc
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.file import read_log
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,13 +104,13 @@ def test_the_last_boot_of_a_log_of_records(tmp_path: pathlib.Path, parts: int) -
     text, place = read_log(log)
     assert text.encode() == HEALTHY
     assert (place["offset"], place["boots_seen"], place["boot"]) == (len(before), 2, 1)
-    assert ledger_from("file", path=log)["status"] == "complete"
-    assert ledger_from("file", path=log, boot=0)["reason"]["code"] == "unknown_option"
+    assert read_boot("file", path=log).ledger["status"] == "complete"
+    assert read_boot("file", path=log, boot=0).ledger["reason"]["code"] == "unknown_option"
 
 
 def test_records_with_the_colours_and_returns_of_a_terminal(tmp_path: pathlib.Path) -> None:
     log = write(tmp_path / "log", recorded(b"fetch 10%\rfetch 100%\r" + HEALTHY.replace(b"\n", b"\r\n"), 30))
-    found = ledger_from("file", path=log)
+    found = read_boot("file", path=log).ledger
     assert (found["status"], found["source"]["boots_seen"]) == ("complete", 1)
 
 
@@ -124,7 +124,7 @@ def test_a_record_in_a_plain_log_begins_and_ends_no_boot(tmp_path: pathlib.Path,
     assert (text.encode(), place["boots_seen"]) == (HEALTHY, 1)
     # The log was rotated, so that nothing but requests is left of it.
     for content in (TRAFFIC + forged, forged + TRAFFIC):
-        rotated = ledger_from("file", path=write(tmp_path / "rotated", content))
+        rotated = read_boot("file", path=write(tmp_path / "rotated", content)).ledger
         assert (rotated["status"], rotated["source"]["boots_seen"]) != ("refused", 1)
         assert rotated["source"]["boots_seen"] == 0
         assert rotated["devices"]["used"] == []
@@ -179,7 +179,7 @@ def test_a_listening_record_in_a_plain_log_ends_no_boot(tmp_path: pathlib.Path) 
     first, rest = HEALTHY.split(b"\n", 1)
     forged = STAMP + b" stderr F I server: listening on http://127.0.0.1:8000\n"
     log = write(tmp_path / "log", first + b"\n" + forged + rest)
-    assert ledger_from("file", path=log)["status"] == "complete"
+    assert read_boot("file", path=log).ledger["status"] == "complete"
 
 
 def test_a_large_log_of_records_is_read_fast_and_in_little_memory(tmp_path: pathlib.Path) -> None:
@@ -208,10 +208,10 @@ def test_boots_in_a_row_that_never_listened(tmp_path: pathlib.Path, content: byt
 
 
 def test_a_crash_loop_is_called_one(tmp_path: pathlib.Path) -> None:
-    text = ledger_from("file", path=write(tmp_path / "log", HEALTHY + TRAFFIC + REFUSED * 3))["reason"]["text"]
+    text = read_boot("file", path=write(tmp_path / "log", HEALTHY + TRAFFIC + REFUSED * 3)).ledger["reason"]["text"]
     assert "The log holds 4 boots, and this is number 4." in text
     assert text.endswith("None of the last 3 came to listen: it loops.")
-    once = ledger_from("file", path=write(tmp_path / "log", HEALTHY + TRAFFIC + REFUSED))["reason"]["text"]
+    once = read_boot("file", path=write(tmp_path / "log", HEALTHY + TRAFFIC + REFUSED)).ledger["reason"]["text"]
     assert "loops" not in once
 
 
@@ -220,7 +220,7 @@ def test_a_crash_loop_is_called_one(tmp_path: pathlib.Path) -> None:
 
 def of_text(content: bytes) -> tuple[str, int, str]:
     """Status, boots and budget of a text, as far as a file has them too."""
-    found = ledger_from("text", text=content.decode())
+    found = read_boot("text", text=content.decode()).ledger
     return found["status"], found["source"]["boots_seen"], str(found["budget"])
 
 
@@ -251,8 +251,8 @@ def test_what_a_client_sent_as_records_begins_no_boot_in_a_text(tmp_path: pathli
     text = HEALTHY + TRAFFIC + recorded(forged, parts=50)
     assert of_text(text) == PLAIN
     assert (
-        ledger_from("file", path=write(tmp_path / "log", text))["budget"]
-        == ledger_from("text", text=text.decode())["budget"]
+        read_boot("file", path=write(tmp_path / "log", text)).ledger["budget"]
+        == read_boot("text", text=text.decode()).ledger["budget"]
     )
 
 

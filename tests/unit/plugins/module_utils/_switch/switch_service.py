@@ -17,7 +17,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import running
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import read_request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.switch import switch
@@ -211,4 +211,4 @@ def names(result: dict[str, object]) -> list[str]:
 
 def fingerprint(service: Service) -> str:
     """That of the boot that runs."""
-    return str(ledger_from("file", path=str(service.log), pid_file=str(service.pid_file))["fingerprint"])
+    return str(read_boot("file", path=str(service.log), pid_file=str(service.pid_file)).ledger["fingerprint"])

@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import (
     FORWARD,
     NEW,
@@ -105,13 +105,13 @@ def test_taken_cards_are_refused_and_handed_over_when_asked_and_back_again(two: 
     assert 0 < result["downtime_seconds"] < 15
     assert two.records("night")[-1]["handed_over"] == ["day"]
     # The boot that ended for it had no receipt, and it is planned from that when the cards come back.
-    kept = ledger_from(
+    kept = read_boot(
         "file",
         path=str(two.day.log),
         pid_file=str(two.day.pid_file),
         receipts=str(two.root / "day" / "receipts"),
         last_receipt="always",
-    )
+    ).ledger
     assert (kept["source"]["kind"], kept["pair"]["weights_mib"]) == ("receipt", 24000)
     assert kept["flags"]["max-num-seqs"] == "3"
 

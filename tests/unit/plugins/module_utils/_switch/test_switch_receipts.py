@@ -8,7 +8,7 @@ import os
 import pathlib
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import ledger_from
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import read_request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
@@ -20,9 +20,9 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switc
 
 
 def read(service: Service) -> dict[str, t.Any]:
-    return ledger_from(
+    return read_boot(
         "file", path=str(service.log), pid_file=str(service.pid_file), receipts=str(service.state / "receipts")
-    )
+    ).ledger
 
 
 def saved(service: Service) -> list[str]:
