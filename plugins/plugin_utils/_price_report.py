@@ -54,7 +54,9 @@ def _cells(row: t.Mapping[str, t.Any]) -> list[str]:
     return [
         shape,
         _words.number(to["weights_mib"]),
-        "not measured" if prefill is None else f"{prefill['low']:,.0f}–{prefill['high']:,.0f}",
+        "not measured"
+        if prefill is None
+        else "–".join(dict.fromkeys(f"{prefill[end]:,.0f}" for end in ("low", "high"))),
         _words.UNKNOWN if decode is None else f"{decode['tps']:g}",
         "one" if row["backing"] == "one_request" else f"{row['sequences_backed']:g}",
         _against(row["against_fill_mib"], row["against_fill_prefill"]),

@@ -52,8 +52,8 @@ def pair_words(to: t.Mapping[str, t.Any]) -> str:
 
 
 def interval(low: t.Any, high: t.Any, unit: str | None) -> str:
-    """What a prediction says: one number where both ends agree, else `low to high`, with its unit."""
-    text = number(low) if low == high else f"{number(low)} to {number(high)}"
+    """What a prediction says: one number where both ends read alike, else `low to high`, with its unit."""
+    text = " to ".join(dict.fromkeys([number(low), number(high)]))
     return f"{text} {unit}".rstrip() if unit else text
 
 

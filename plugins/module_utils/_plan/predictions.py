@@ -17,7 +17,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.law import Law
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.situation import Situation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.slots import rank_slots
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, mib, number, rounded
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, mib, number, rounded, span
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
 
 # These follow from what the running stack was measured to do; on another stack they would only be guesses.
@@ -169,7 +169,7 @@ def _slots(s: Situation, weights_mib: float) -> t.Iterator[Json]:
         low, high = rank.slab_slots(s.running.weights, weights_mib)
         mean = f"{rank.slot_mib[1]:.4f} MiB a slot from (slab - statics) / slots; {rank.line}"
         yield _prediction("slab_slots", low, high, "slots", mean, rank=rank.rank)
-        rest = f"{rank.total:,} slots in all stay constant, less the slab's {low:,} to {high:,}; {rank.line}"
+        rest = f"{rank.total:,} slots in all stay constant, less the slab's {span(low, high)}; {rank.line}"
         yield _prediction(
             "pool_slots", max(0, rank.total - high), max(0, rank.total - low), "slots", rest, rank=rank.rank
         )

@@ -23,6 +23,11 @@ def number(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def span(low: float, high: float) -> str:
+    """``210.12 to 220.36``, and one number where both ends read alike."""
+    return " to ".join(dict.fromkeys([number(low), number(high)]))
+
+
 def mib(value: float) -> str:
     """A size for a person: ``30,969.05 MiB``."""
     return number(value) + " MiB"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.evidence import require_readable
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, number, rounded
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, number, rounded, span
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
 
 # A rate speaks of a prediction only where its prompts were about as long.
@@ -85,8 +85,7 @@ def _result(prediction: Json, verdict: str, measured: float | None, says: str) -
 
 
 def _range(prediction: Json) -> str:
-    low, high, unit = float(prediction["low"]), float(prediction["high"]), prediction["unit"]
-    return f"{number(low)} {unit}" if low == high else f"{number(low)} to {number(high)} {unit}"
+    return f"{span(float(prediction['low']), float(prediction['high']))} {prediction['unit']}"
 
 
 def _other_stack(prediction: Json, ledger: Json) -> str | None:

@@ -195,6 +195,18 @@ def test_numbers_for_a_person(value: t.Any, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (210.12, 220.36, "210.12 to 220.36 MiB"),
+        (2058.3, 2058.3, "2,058.30 MiB"),
+        (2058.2951, 2058.3049, "2,058.30 MiB"),
+    ],
+)
+def test_an_interval_whose_ends_read_alike_is_one_number(low: float, high: float, text: str) -> None:
+    assert _words.interval(low, high, "MiB") == text
+
+
+@pytest.mark.parametrize(
     ("result", "task", "word"),
     [
         ({"msg": "x", "outcome": "rolled_back", "ledger": {"status": "complete"}}, "", "rolled_back"),
@@ -339,6 +351,7 @@ def test_the_price_table_is_one_screen_of_rows_to_copy(example: t.Any) -> None:
         price(),
         price(**unmeasured, backing="one_request", request=one_request),
         price(fits=False, request=None, says="contract_does_not_fit: 9 sequences need more."),
+        price(prefill={"low": 4000.2, "high": 4000.4}),
         price(shown=False, request="-e max_num_seqs=9 -e fill=true"),
     ]
     lines = _plan_report.plan_report(example.plan, about())
@@ -347,6 +360,7 @@ def test_the_price_table_is_one_screen_of_rows_to_copy(example: t.Any) -> None:
     for said in (
         "fp8 4 x 200,000 24,242 3,234–3,435 124.1 4 -1,602 -17% 1,172 4,183 -e max_num_seqs=4 -e fill=true",
         f"not measured – one -1,602 1,172 4,183 {one_request}",
+        "24,242 4,000 124.1 4",
         "fp8 4 x 200,000 does not fit: contract_does_not_fit",
         "The plan file has 1 more.",
         "get one: ansible-playbook playbooks/resize.yml -l dankserver and its arguments",

@@ -192,3 +192,14 @@ def test_both_ends_of_a_print_count(predicted, verdict):
     boot = {"status": "complete", "pair": {"exact": False}, "budget": {"rows": {"vram_weights": size("25.24 GiB")}}}
     found = verdicts([{**prediction, "low": predicted, "high": predicted}], boot)
     assert found[0]["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "says"),
+    [(2058.296, 2058.304, "2,058.3 MiB"), (2057.5, 2058.5, "2,057.5 to 2,058.5 MiB")],
+)
+def test_an_interval_whose_ends_read_alike_is_told_as_one_number(low, high, says):
+    boot = {"status": "complete", "pair": {"exact": False}, "budget": {"rows": {"unclaimed": size("2.01 GiB")}}}
+    prediction = {"id": "unclaimed_mib", "quantity": "unclaimed_mib", "card": None, "rank": None, "unit": "MiB"}
+    found = verdicts([{**prediction, "low": low, "high": high}], boot)[0]["says"]
+    assert found == f"The ledger says 2.01 GiB; predicted {says}."
