@@ -50,16 +50,13 @@ _list:
   elements: dict
 """
 
-import os
 import typing as t
 
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
-from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _fleet_dir
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import plain
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._managed_text import env_file
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]
@@ -69,25 +66,6 @@ class LookupModule(LookupBase):  # type: ignore[misc]
         """One dictionary a path."""
         service, host = plain(kwargs.get("service")), str(kwargs.get("host") or "")
         try:
-            return [_read(str(term), service, host) for term in terms]
+            return [_fleet_dir.env_file(str(term), service, host) for term in terms]
         except RadianceError as error:
             raise AnsibleLookupError(error.text) from error
-
-
-def _read(path: str, service: dict[str, t.Any] | None, host: str) -> dict[str, t.Any]:
-    try:
-        content = read_regular(os.path.expanduser(path))
-    except FileNotFoundError:
-        return {
-            "path": path,
-            "exists": False,
-            "values": {},
-            "errors": [],
-            "managed": False,
-            "adopted": False,
-            "text": "",
-        }
-    except OSError as error:
-        raise AnsibleLookupError(f"{path} cannot be read: {error.strerror}.") from error
-    text = hidden(content.decode("utf-8", "surrogateescape"))
-    return {"path": path, "exists": True, "text": text, **env_file(text, service, host)}

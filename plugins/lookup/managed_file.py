@@ -40,14 +40,12 @@ _list:
   elements: dict
 """
 
-import os
 import typing as t
 
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
-from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import MARKER
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _fleet_dir
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]
@@ -55,16 +53,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
 
     def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
         """One dictionary a path."""
-        found = [_read(str(term)) for term in terms]
-        return [{**one, "text": hidden(one["text"])} for one in found] if kwargs.get("hide") else found
-
-
-def _read(path: str) -> dict[str, t.Any]:
-    try:
-        text = read_regular(os.path.expanduser(path)).decode("utf-8", "replace")
-    except FileNotFoundError:
-        return {"path": path, "exists": False, "managed": False, "foreign": False, "text": ""}
-    except OSError as error:
-        raise AnsibleLookupError(f"{path} cannot be read: {error.strerror}.") from error
-    managed = MARKER in text
-    return {"path": path, "exists": True, "managed": managed, "foreign": not managed, "text": text}
+        try:
+            return [_fleet_dir.managed_file(str(term), bool(kwargs.get("hide"))) for term in terms]
+        except RadianceError as error:
+            raise AnsibleLookupError(error.text) from error

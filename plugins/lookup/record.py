@@ -46,39 +46,27 @@ _list:
   elements: dict
 """
 
-import pathlib
 import typing as t
 
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _fleet_dir
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import plain
-
-display = Display()
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]
     """The record lookup."""
 
-    def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
+    def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[t.Mapping[str, t.Any]]:
         """The entries of all records, joined with the given ones."""
         host, given = kwargs.get("host"), plain(kwargs.get("entries") or [])
-        known = {entry["id"] for entry in given}
-        present = [
-            entry
-            for term in terms
-            for entry in _read(str(term))
-            if host is None or entry["host"] == host or entry["id"] in known
-        ]
-        return present + _records.missing(present, given)
-
-
-def _read(path: str) -> list[dict[str, t.Any]]:
-    try:
-        entries, reports = _records.read_with_reports(str(pathlib.Path(path).expanduser()))
-    except OSError as error:
-        raise AnsibleLookupError(f"The record {path} cannot be read: {error.strerror}.") from error
-    for report in reports:
-        display.warning(f"{path}: {report}")
-    return entries
+        found: list[t.Mapping[str, t.Any]] = []
+        try:
+            for term in terms:
+                found += _fleet_dir.record(str(term), host, given, Display().warning)
+        except RadianceError as error:
+            raise AnsibleLookupError(error.text) from error
+        return _records.missing([], found)

@@ -406,102 +406,17 @@ code:
   sample: not_ready
 """
 
-import typing as t
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read_key
-from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.anonymous import anonymous_log
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.cross_check import hold_to_endpoint
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.names import names_here, paths_in
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.version import ask_server_info, ask_version
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import boot_info
 
 
 def main() -> None:
     """Read the ledger, and ask the endpoint what a log does not tell, and whether it is of this boot."""
-    module = AnsibleModule(
-        argument_spec={
-            "source": {
-                "type": "str",
-                "choices": ["podman", "docker", "journald", "file", "receipt", "text"],
-                "default": "podman",
-            },
-            "path": {"type": "path"},
-            "text": {"type": "str"},
-            "name": {"type": "str"},
-            "scope": {"type": "str", "choices": ["system", "user"], "default": "system"},
-            "boot": {"type": "int", "default": -1},
-            "pid_file": {"type": "path"},
-            "receipts": {"type": "path"},
-            "last_receipt": {"type": "str", "choices": ["never", "crashed", "always"], "default": "never"},
-            "unit": {"type": "str"},
-            "with_log": {"type": "bool", "default": False},
-            "hide": {"type": "list", "elements": "str", "default": []},
-            "endpoint": {"type": "str"},
-            "api_key": {"type": "str", "no_log": True},
-            "api_key_file": {"type": "path", "no_log": False},
-            "require": {"type": "str", "choices": ["complete", "any"], "default": "complete"},
-        },
-        mutually_exclusive=[("api_key", "api_key_file")],
-        required_if=[
-            ("source", "podman", ["name"]),
-            ("source", "docker", ["name"]),
-            ("source", "journald", ["name"]),
-            ("source", "file", ["path"]),
-            ("source", "receipt", ["path"]),
-            ("source", "text", ["text"]),
-        ],
-        supports_check_mode=True,
-    )
-    names = ("path", "text", "name", "boot", "pid_file", "scope", "receipts", "last_receipt", "unit")
-    wanted = {key: module.params[key] for key in names}
-    more: dict[str, t.Any] = {"last_boot": None}
-    try:
-        reading = read_boot(module.params["source"], **wanted)
-        # An endpoint that cannot be asked, or a log that cannot be shown, leaves what the log tells.
-        ledger = more["ledger"] = reading.ledger
-        key = read_key(module.params["api_key"], module.params["api_key_file"])
-        if key is not None:
-            module.no_log_values.add(key)
-        for note in reading.notes:
-            module.warn(note)
-        if module.params["pid_file"] and module.params["source"] == "file" and ledger["source"]["started_at"] is None:
-            module.warn(
-                f"No live process of {wanted['pid_file']} was found to have written boot {wanted['boot']} of "
-                f"{wanted['path']}. Its flags are not known, and the pair keeps the rounding of its rows."
-            )
-        if module.params["source"] == "journald" and ledger["status"] != "absent" and not ledger["flags"]:
-            module.warn(
-                f"The main process of {ledger['source']['name']} does not have the engine's command line. Its flags "
-                "are not known, and the pair keeps the rounding of its rows. Of a container the runtime knows them "
-                "(source: podman or docker)."
-            )
-        # What answers where nothing of the service runs is another one.
-        down = more["last_boot"] = reading.known.get("last_boot")
-        if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1 and not down:
-            version, why = ask_version(module.params["endpoint"], key)
-            ledger["engine"] = {"version": version, "version_from": "endpoint" if version else None}
-            info, told_at = None, 0.0
-            if version is not None:
-                info, told_at, why = ask_server_info(module.params["endpoint"], key)
-            if info is not None:
-                ledger = more["ledger"] = hold_to_endpoint(ledger, info, told_at)
-            else:
-                module.warn(why)
-        if module.params["with_log"]:
-            more["log"] = anonymous_log(
-                reading.text,
-                boot=module.params["boot"],
-                bounded=module.params["source"] != "text",
-                names=[*module.params["hide"], *names_here(), *paths_in(ledger["flags"])],
-                secrets=[key] if key is not None else [],
-            )
-    except RadianceError as error:
-        module.fail_json(msg=error.text, code=error.code, **{**more, **error.result})
-    if module.params["require"] == "complete" and ledger["status"] != "complete":
-        module.fail_json(msg=ledger["reason"]["text"], code=ledger["reason"]["code"], **more)
-    module.exit_json(changed=False, **more)
+    module = AnsibleModule(argument_spec=boot_info.ARGUMENTS, supports_check_mode=True, **boot_info.RULES)
+    found = boot_info.boot_info(module.params, module.warn, module.no_log_values.add)
+    if "code" in found:
+        module.fail_json(**found)
+    module.exit_json(changed=False, **found)
 
 
 if __name__ == "__main__":

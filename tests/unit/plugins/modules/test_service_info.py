@@ -18,7 +18,7 @@ PROGRAM = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]);"
     "from ansible.module_utils import basic;"
     "basic._ANSIBLE_ARGS = sys.argv[2].encode(); basic._ANSIBLE_PROFILE = 'legacy';"
-    "from ansible_collections.kvfleet.radiance.plugins.modules import service_files_info as m; m.main()"
+    "from ansible_collections.kvfleet.radiance.plugins.modules import service_info as m; m.main()"
 )
 
 

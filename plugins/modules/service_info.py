@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: service_files_info
-short_description: Read what a service has on its host, but the boot log
+module: service_info
+short_description: Read what a service has on its host
 version_added: 0.1.0
 author:
   - kvfleet.radiance maintainers (@kvfleet)
 description:
   - Tells in one round trip whether a switch was interrupted or a pair is on probation, the content of the files that
-    the service starts from, and its record. What does not exist is no error.
+    the service starts from, its record, and the boot that runs. What does not exist is no error.
   - It changes nothing.
 attributes:
   check_mode:
@@ -44,17 +44,27 @@ options:
     type: list
     elements: str
     default: []
+  boot:
+    description:
+      - Options of M(kvfleet.radiance.boot_ledger_info) but its C(api_key), which C(api_key_file) stands for. Without them
+        no boot is read.
+    type: dict
 seealso:
+  - module: kvfleet.radiance.boot_ledger_info
   - module: kvfleet.radiance.service_switch
   - module: kvfleet.radiance.resize_record
 """
 
 EXAMPLES = r"""
 - name: Read what is there
-  kvfleet.radiance.service_files_info:
+  kvfleet.radiance.service_info:
     service: flashnext
     state_dir: /srv/radiance/.kvfleet
     files: [/srv/radiance/scripts/flashnext.env]
+    boot:
+      source: file
+      path: /var/log/radiance/flashnext.log
+      pid_file: /run/radiance/flashnext.pid
   register: there
 """
 
@@ -86,6 +96,13 @@ entries:
   type: list
   elements: dict
   sample: []
+boot:
+  description:
+    - What M(kvfleet.radiance.boot_ledger_info) returns, with C(code) and C(msg) where it would fail, which is no failure
+      here.
+  returned: success, with O(boot)
+  type: dict
+  sample: {last_boot: null, ledger: {status: complete}}
 code:
   description: V(file_unreadable) where this user may not read something of it.
   returned: failure
@@ -97,9 +114,11 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import boot_info
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
 # Of a file that a service starts from, in bytes.
@@ -114,9 +133,11 @@ def main() -> None:
             "state_dir": {"type": "path", "required": True},
             "files": {"type": "list", "elements": "path", "default": []},
             "others": {"type": "list", "elements": "str", "default": []},
+            "boot": {"type": "dict"},
         },
         supports_check_mode=True,
     )
+    boot = _boot_options(module)
     root = module.params["state_dir"]
     state = State(root, module.params["service"])
     try:
@@ -132,7 +153,22 @@ def main() -> None:
         module.fail_json(msg=f"{error.filename} cannot be read: {error.strerror}.", code="file_unreadable")
     for report in reports:
         module.warn(f"{state.records}: {report}")
+    if boot is not None:
+        found["boot"] = boot_info.boot_info(boot, module.warn, module.no_log_values.add)
     module.exit_json(changed=False, **found)
+
+
+def _boot_options(module: AnsibleModule) -> dict[str, t.Any] | None:
+    """The options of the boot, held to their rules; a failure of the module where they do not fit."""
+    if module.params["boot"] is None:
+        return None
+    without_key = {name: rule for name, rule in boot_info.ARGUMENTS.items() if name != "api_key"}
+    checked = ArgumentSpecValidator(without_key, required_if=boot_info.RULES["required_if"]).validate(
+        module.params["boot"]
+    )
+    if checked.error_messages:
+        module.fail_json(msg=f"boot: {'; '.join(checked.error_messages)}")
+    return {**checked.validated_parameters, "api_key": None}
 
 
 def _is_there(path: str) -> bool:

@@ -1,0 +1,81 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host is asked of a service, and what in its answer has to be settled, or ends it, before there is a plan."""
+
+from __future__ import annotations
+
+import posixpath
+import typing as t
+
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _service, _summary
+
+Service = t.Mapping[str, t.Any]
+Others = t.Sequence[t.Mapping[str, t.Any]]
+# What a switch has left, by the names of service_info.
+_LEFT = ("interrupted", "others_interrupted", "on_probation")
+
+
+def question(
+    service: Service, host: str, target_dir: str, state_dir: str, others: Others, cross_check: bool, last_receipt: str
+) -> dict[str, t.Any]:
+    """The options of service_info: the files, the record, and the boot with what tells it from every other one.
+
+    ``others`` are those of ``_handover.card_others``; with ``cross_check`` the boot is held to its endpoint.
+    ``last_receipt`` is that of boot_ledger_info.
+    """
+    managed, files = _service.managed_by(service), _files.file_names(service, host)
+    boot = {
+        "source": managed["source"],
+        "name": managed["name"],
+        "unit": managed["unit"],
+        "scope": managed["scope"] if managed["unit"] else None,
+        "path": service.get("log"),
+        "pid_file": service.get("pid_file"),
+        "receipts": posixpath.join(state_dir, str(service["name"]), "receipts"),
+        "last_receipt": last_receipt,
+        "endpoint": (service.get("endpoint") or f"http://127.0.0.1:{service['port']}") if cross_check else None,
+        "api_key_file": service.get("api_key_file"),
+    }
+    return {
+        "service": service["name"],
+        "state_dir": state_dir,
+        "files": [posixpath.join(target_dir, files[kind]) for kind in ("env", "serve")],
+        "others": [other["service"] for other in others],
+        "boot": {name: value for name, value in boot.items() if value is not None},
+    }
+
+
+def no_answer(answer: t.Mapping[str, t.Any], state_dir: str) -> dict[str, str] | None:
+    """Why the host's answer tells nothing, as a failure; None where it tells."""
+    if "entries" in answer:
+        return None
+    if answer.get("code") != "file_unreadable":
+        return _summary.failure(answer)
+    return _summary.failure(
+        {
+            "msg": f"{state_dir} cannot be read ({answer['msg']}). A unit of the system needs ansible_become: true in "
+            "the inventory; a service of a user is reached as that user."
+        }
+    )
+
+
+def left(answer: t.Mapping[str, t.Any]) -> bool:
+    """Whether a switch has left something that is to be brought to an end first."""
+    return any(answer[name] for name in _LEFT)
+
+
+def not_serving(
+    service: Service, boot: t.Mapping[str, t.Any], start: str, others: Others, handover: bool
+) -> dict[str, str] | None:
+    """That no boot serves whose process is there, as a failure with the way out; None where one does.
+
+    ``start`` is the path of the serve script.
+    """
+    ledger = boot.get("ledger") or {}
+    if "code" in boot and ledger.get("status") != "complete":
+        return _summary.failure({**boot, "msg": _service.gone_words(service, start, boot, others, handover)})
+    if not ledger["flags"]:
+        return _summary.failure(
+            {"outcome": "failed", "msg": _service.gone_words(service, start, None, others, handover)}
+        )
+    return None
