@@ -60,10 +60,10 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import p
 class LookupModule(LookupBase):  # type: ignore[misc]
     """The record lookup."""
 
-    def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[t.Mapping[str, t.Any]]:
+    def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
         """The entries of all records, joined with the given ones."""
         host, given = kwargs.get("host"), plain(kwargs.get("entries") or [])
-        found: list[t.Mapping[str, t.Any]] = []
+        found: list[dict[str, t.Any]] = []
         try:
             for term in terms:
                 found += _fleet_dir.record(str(term), host, given, Display().warning)

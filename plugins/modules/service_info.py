@@ -46,8 +46,8 @@ options:
     default: []
   boot:
     description:
-      - Options of M(kvfleet.radiance.boot_ledger_info) but its C(api_key), which C(api_key_file) stands for. Without them
-        no boot is read.
+      - Options of M(kvfleet.radiance.boot_ledger_info) but its C(api_key), which C(api_key_file) stands for.
+      - Without them no boot is read.
     type: dict
 seealso:
   - module: kvfleet.radiance.boot_ledger_info
@@ -98,8 +98,8 @@ entries:
   sample: []
 boot:
   description:
-    - What M(kvfleet.radiance.boot_ledger_info) returns, with C(code) and C(msg) where it would fail, which is no failure
-      here.
+    - What M(kvfleet.radiance.boot_ledger_info) returns, with C(code) and C(msg) where it would fail.
+    - That is no failure here.
   returned: success, with O(boot)
   type: dict
   sample: {last_boot: null, ledger: {status: complete}}

@@ -16,7 +16,7 @@ from ansible.parsing.splitter import parse_kv
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import REQUEST
 
 # What single playbooks take beside it.
-_OF_PLAYBOOKS = ("all", "import", "log_dir", "receipt")
+_OF_PLAYBOOKS = ("all", "import", "log_dir", "plan_file", "receipt")
 
 
 def unheard(extra_vars: t.Sequence[t.Any]) -> str:

@@ -16,7 +16,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file imp
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _managed_text
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._files import MARKER
 
-Entries = t.Sequence[t.Mapping[str, t.Any]]
+Entry = dict[str, t.Any]
 
 
 def managed_file(path: str, hide: bool = False) -> dict[str, t.Any]:
@@ -52,9 +52,7 @@ def _content(path: str) -> bytes | None:
         raise RadianceError(f"{path} cannot be read: {error.strerror}.", code="file_unreadable") from error
 
 
-def record(
-    path: str, host: str | None, given: Entries, warn: t.Callable[[str], None]
-) -> list[t.Mapping[str, t.Any]]:
+def record(path: str, host: str | None, given: t.Sequence[Entry], warn: t.Callable[[str], None]) -> list[Entry]:
     """The entries of a record, and then those of ``given`` that it does not hold.
 
     With ``host`` those of this host alone, and those among ``given``, which the host may have written under an older

@@ -41,7 +41,6 @@ REQUEST = (
     "accept",
     "fill",
     "plan",
-    "plan_file",
     "drift",
     "probes",
     "probation",
@@ -104,6 +103,9 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
         if not services:
             return f"{host} declares no endpoint_services in the inventory."
         meant = chosen(services, request.get("service"))
+        if not meant:
+            known = ", ".join(str(service.get("name")) for service in services)
+            return f"service={request['service']} is not declared on this host. Its endpoint_services are: {known}."
         handover = truth(request.get("handover", False), "handover")
         if handover and len(meant) > 1:
             return "handover=true: say which service gets the cards, with service=NAME."
@@ -254,13 +256,5 @@ def _pair(
 
 
 def chosen(services: t.Sequence[t.Mapping[str, t.Any]], name: t.Any = None) -> list[t.Mapping[str, t.Any]]:
-    """The services that a command means: the one it names, or all. Raises RadianceError ``no_such_service``."""
-    if name in (None, ""):
-        return list(services)
-    found = [service for service in services if service.get("name") == name]
-    if not found:
-        known = ", ".join(str(service.get("name")) for service in services) or "none"
-        raise RadianceError(
-            f"service={name} is not declared on this host. Its endpoint_services are: {known}.", code="no_such_service"
-        )
-    return found
+    """The services that a command means: those of the name that it gives, which may be none, or all."""
+    return [service for service in services if name in (None, "") or service.get("name") == name]

@@ -22,7 +22,7 @@ ROLE = ROOT / "roles" / "endpoint"
 ENTRY_POINTS = ("plan", "files", "switch", "verify", "probe", "record")
 # What a command asks of the play itself, and not of the planner.
 OF_THE_PLAY = {
-    *("service", "image", "fill", "plan", "plan_file", "drift", "probes", "probation", "handover"),
+    *("service", "image", "fill", "plan", "drift", "probes", "probation", "handover"),
     *("not_after", "after_stop", "to"),
 }
 
@@ -77,12 +77,4 @@ def test_a_request_holds_what_the_planner_and_the_play_take() -> None:
     documented = module_strings("pair_plan")[0]["options"]
     of_the_planner = set(documented) | set(documented["shape"]["suboptions"]) | {"weights_mib", "kv_mib"}
     assert set(_request.REQUEST) - OF_THE_PLAY <= of_the_planner
-    # The file that plan.yml writes is the playbook's own.
-    assert set(options()["endpoint_request"]["options"]) == set(_request.REQUEST) - {"plan_file"}
-
-
-def test_the_playbooks_take_every_request_by_its_bare_name() -> None:
-    tasks = yaml.safe_load((ROOT / "playbooks" / "tasks" / "choose.yml").read_text())
-    facts = [task.get("ansible.builtin.set_fact", {}) for task in tasks]
-    (taken,) = [fact["endpoint_request"] for fact in facts if "endpoint_request" in fact]
-    assert set(taken) == set(_request.REQUEST) - {"plan_file"}
+    assert set(options()["endpoint_request"]["options"]) == set(_request.REQUEST)

@@ -11,8 +11,9 @@ import typing as t
 
 import pytest
 from ansible.errors import AnsibleLookupError
-from ansible_collections.kvfleet.radiance.plugins.lookup import env_file, managed_file, record, uncommitted
+from ansible_collections.kvfleet.radiance.plugins.lookup import env_file, managed_file, record
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _fleet_dir
 
 
 def back(says: str, host: str = "dankserver") -> dict[str, t.Any]:
@@ -54,23 +55,22 @@ def git(folder: pathlib.Path, *words: str) -> None:
 
 
 def test_only_tracked_files_that_changed_are_uncommitted(tmp_path: pathlib.Path) -> None:
-    look = uncommitted.LookupModule().run
     (tmp_path / "a.env").write_text("A=1\n")
-    assert look([str(tmp_path)]) == []
+    assert _fleet_dir.uncommitted(str(tmp_path)) == []
     git(tmp_path, "init")
     git(tmp_path, "add", "a.env")
-    assert look([str(tmp_path)]) == ["A  a.env"]
+    assert _fleet_dir.uncommitted(str(tmp_path)) == ["A  a.env"]
     git(tmp_path, "commit", "-m", "first")
     (tmp_path / "b.env").touch()
-    assert look([str(tmp_path)]) == []
+    assert _fleet_dir.uncommitted(str(tmp_path)) == []
     (tmp_path / "a.env").write_text("A=2\n")
-    assert look([str(tmp_path)]) == [" M a.env"]
+    assert _fleet_dir.uncommitted(str(tmp_path)) == [" M a.env"]
 
 
 def test_where_git_is_missing_nothing_is_known(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".git").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert uncommitted.LookupModule().run([str(tmp_path)]) == []
+    assert _fleet_dir.uncommitted(str(tmp_path)) == []
 
 
 @pytest.mark.parametrize("lookup", [managed_file, env_file])

@@ -8,7 +8,8 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.lookup import env_file, managed_file
+from ansible.template import Templar, trust_as_template
+from ansible_collections.kvfleet.radiance.plugins.lookup import env_file, managed_file, request
 
 
 def look(plugin: t.Any, *paths: pathlib.Path) -> list[dict[str, t.Any]]:
@@ -57,3 +58,12 @@ def test_a_file_without_our_marker_is_foreign(folder: pathlib.Path) -> None:
     ours, theirs, none = look(managed_file, folder / "ours.env", folder / "theirs.env", folder / "none.env")
     assert [item["foreign"] for item in (ours, theirs, none)] == [False, True, False]
     assert [item["exists"] for item in (ours, theirs, none)] == [True, True, False]
+
+
+def test_a_request_is_what_variables_of_its_names_say() -> None:
+    given = trust_as_template("{{ half }}0")
+    variables = {"max_num_seqs": "2", "kv_mib": given, "half": "512", "other": "1", "to": "previous"}
+    look = request.LookupModule(templar=Templar(variables=variables))
+    assert look.run([], variables, to="list", after_stop="undo", fill=None) == [
+        {"after_stop": "undo", "max_num_seqs": "2", "kv_mib": "5120", "to": "previous"}
+    ]

@@ -22,12 +22,13 @@ PROGRAM = (
 )
 
 
-def run(folder: pathlib.Path, *files: str) -> dict[str, t.Any]:
+def run(folder: pathlib.Path, *files: str, boot: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
     arguments = {
         "service": "flashnext",
         "state_dir": str(folder / "state"),
         "files": [str(folder / name) for name in files],
         "others": ["embed", "rerank"],
+        "boot": boot,
     }
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(sys.path), json.dumps({"ANSIBLE_MODULE_ARGS": arguments})],
@@ -113,3 +114,27 @@ def test_what_cannot_be_looked_at_is_refused_and_not_taken_for_absent(tmp_path: 
     found = run(tmp_path)
     assert (found["failed"], found["code"]) == (True, "file_unreadable")
     assert found["msg"] == f"{tmp_path}/state/flashnext/journal.json cannot be read: Not a directory."
+
+
+def test_the_boot_is_what_boot_ledger_info_tells_of_it(tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "boot.log"
+    log.write_text("E unknown option: --vram-wieghts-mib\n")
+    found = run(tmp_path, boot={"source": "file", "path": str(log), "require": "any"})
+    assert sorted(found["boot"]) == ["last_boot", "ledger"]
+    assert found["boot"]["ledger"]["status"] == "refused"
+    # What it would fail for is told beside the files, which the caller wants in any case.
+    found = run(tmp_path, boot={"source": "file", "path": str(log)})
+    assert (found["changed"], found["entries"], found["boot"]["code"]) == (False, [], "unknown_option")
+    found = run(tmp_path, boot={"source": "file", "path": str(tmp_path / "none.log")})
+    assert (found["boot"]["code"], found["boot"]["ledger"]["status"]) == ("log_unreadable", "absent")
+    assert "boot" not in run(tmp_path)
+
+
+def test_the_options_of_a_boot_are_held_to_its_rules(tmp_path: pathlib.Path) -> None:
+    for boot, why in (
+        ({"source": "file"}, "source is file but all of the following are missing: path"),
+        ({"source": "tape"}, "value of source must be one of: podman, docker, journald, file, receipt, text, got: tape"),
+        ({"name": "flashnext", "api_key": "hunter2hunter2"}, "api_key. Supported parameters include"),
+    ):
+        found = run(tmp_path, boot=boot)
+        assert (found["failed"], found["msg"].startswith("boot: "), why in found["msg"]) == (True, True, True)

@@ -102,8 +102,10 @@ def test_services_by_name(example: t.Any) -> None:
     assert [item["name"] for item in _request.chosen(services, "coder")] == ["coder"]
     assert len(_request.chosen(services, "")) == 2
     assert _request.chosen([]) == []  # as the task names it whose name loads the filters
-    with pytest.raises(RadianceError, match="flashnext, coder"):
-        _request.chosen(services, "other")
+    assert _request.chosen(services, "other") == []
+    assert _request.request_objection({"service": "other"}, services, "dankserver") == (
+        "service=other is not declared on this host. Its endpoint_services are: flashnext, coder."
+    )
 
 
 @pytest.mark.parametrize(

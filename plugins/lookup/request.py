@@ -1,0 +1,46 @@
+# Copyright: kvfleet.radiance maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: request
+short_description: What a command asks of the services of a host
+version_added: 0.1.0
+author:
+  - kvfleet.radiance maintainers (@kvfleet)
+description:
+  - Takes the variables that have the bare names of a request, such as V(max_num_seqs) and V(fill). A name that no
+    variable has is left out, and every value stays the text or the number that it was.
+  - It takes no terms. Any keyword is the value of that name where no variable has it, unless it is null.
+options: {}
+"""
+
+EXAMPLES = r"""
+- name: Show what -e max_num_seqs=2 -e fill=true asks
+  ansible.builtin.debug:
+    msg: "{{ lookup('kvfleet.radiance.request') }}"
+"""
+
+RETURN = r"""
+_list:
+  description:
+    - One dictionary, of name to value.
+  type: list
+  elements: dict
+"""
+
+import typing as t
+
+from ansible.plugins.lookup import LookupBase
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import REQUEST
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]
+    """The request lookup."""
+
+    def run(self, terms: list[t.Any], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
+        """The one request."""
+        said = {name: self._templar.template(variables[name]) for name in REQUEST if name in variables}
+        return [{**{name: value for name, value in kwargs.items() if value is not None}, **said}]
