@@ -8,7 +8,7 @@ import posixpath
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _price_report, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _files, _service
 
 Service = t.Mapping[str, t.Any]
 
@@ -111,5 +111,5 @@ def handover_notes(
 
 def _back_command(service: Service, other: t.Mapping[str, t.Any], undo: str) -> str:
     """The command that hands the cards back, after the one that undoes a resize of ``service``."""
-    again = _price_report.command(undo).replace(f"-e service={service['name']}", f"-e service={other['service']}")
+    again = _commands.beside(undo).replace(f"-e service={service['name']}", f"-e service={other['service']}")
     return f"{again} -e handover=true"

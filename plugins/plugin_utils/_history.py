@@ -11,7 +11,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _words
 
 Entry = t.Mapping[str, t.Any]
 
@@ -176,21 +176,22 @@ def _same_pair(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool
     return all(str(one.get(name)) == str(other.get(name)) for name in _words.ENV_OF)
 
 
-def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
+def way_back(record: t.Sequence[Entry], to: t.Any, undo: str) -> dict[str, t.Any]:
     """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, image, returns_to, says, ran}``.
 
     ``previous`` is what ran before the last attempt that switched. An id means the pair and shape that its line put in
     force: the ``to`` of a planned, switched, rollback or adopted line, and of a rolled_back line what ran again after
     it. So it is with its image, which is None where the line has none and the image in force stays. ``ran`` is whether
-    that pair and shape ever served: an attempt may have been planned and not held.
+    that pair and shape ever served: an attempt may have been planned and not held. ``undo`` is the command that returns
+    to the previous pair.
     Raises RadianceError ``nothing_to_return_to``.
     """
     switched = [attempt for attempt in attempts(record) if (ended_by(attempt) or {}).get("kind") == "switched"]
     if to == "previous":
         if not switched:
             raise RadianceError(
-                "The record holds no switch, so there is no previous pair to return to. State one: "
-                "-e weights_mib=… -e kv_mib=….",
+                "The record holds no switch, so there is no previous pair to return to. State one:\n"
+                f"{_commands.beside(undo)} -e weights_mib=… -e kv_mib=…",
                 code="nothing_to_return_to",
             )
         entry = switched[-1][0]
@@ -209,10 +210,10 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     raise RadianceError(
         "\n".join(
             [
-                f"to={to} names no line of the record that holds a pair; playbooks/rollback.yml -e to=list shows what "
-                "there is to return to. Say to=previous"
-                + (", or the id of one of these:" if choices else "; no line does."),
+                f"to={to} names no line of the record that holds a pair"
+                + (". Say to=previous, or the id of one of these:" if choices else ", and no line holds any."),
                 *choices,
+                *([f"Which of them can be had: {_commands.beside(undo, 'rollback')} -e to=list"] if choices else []),
             ]
         ),
         code="nothing_to_return_to",

@@ -9,7 +9,7 @@ import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _sizes
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _env_text, _history, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _commands, _env_text, _history, _words
 
 Entry = t.Mapping[str, t.Any]
 
@@ -27,10 +27,12 @@ def history_report(
 
     ``about`` says where the record is from: ``unread`` is why the one on the host could not be read, where it could
     not; ``imported`` is ``{file, added, of, kinds}``, how many lines of how many of a file were put on record, or in
-    ``check`` mode would be, and which kinds of them the file has.
+    ``check`` mode would be, and which kinds of them the file has; ``undo`` is the command that returns to the previous
+    pair.
     """
     lines = [f"{service['name']} on {host}", *_wrapped(_origin(about or {}))]
     lines += _over_time(record)
+    lines += _returns(record, (about or {}).get("undo"))
     lines += _score(record)
     lines += _past(record)
     return lines + _arm_lines(record, service)
@@ -78,7 +80,7 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
             took = ended["downtime_seconds"]
             after = "" if took is None else f" after {_words.number(round(took))} s"
             if ended["kind"] == "switched":
-                outcome = f"switched{after}; -e to={ended['id']} returns to it"
+                outcome = f"switched{after}; to={ended['id']} returns to it"
             else:
                 outcome = f"rolled back in phase {ended['phase']}"
         lines += ["", f"{planned['at']}  attempt {planned['attempt']}, {outcome}"]
@@ -102,6 +104,13 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
         here = [sum(item["verdict"] == word for item in predictions) for word in _COUNTED]
         lines.append(f"  held {here[0]} of {sum(here)} here, {so_far['held']} of {total} so far")
     return lines
+
+
+def _returns(record: t.Sequence[Entry], undo: str | None) -> list[str]:
+    """The command that returns to a switch of the record."""
+    if not undo or not any(entry["kind"] == "switched" for entry in record):
+        return []
+    return ["", "to return to one:", f"  {_commands.beside(undo, 'rollback')} -e to=ID"]
 
 
 def _measured(item: t.Mapping[str, t.Any]) -> str:

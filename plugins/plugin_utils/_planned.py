@@ -76,7 +76,7 @@ def _planned(
 ) -> dict[str, t.Any]:
     service, name = run["service"], str(run["service"]["name"])
     _refuse_drift(run, request)
-    back = _history.way_back(run["record"], request["to"]) if "to" in request else None
+    back = _history.way_back(run["record"], request["to"], about["undo"]) if "to" in request else None
     reviewed = _plan_file.reviewed_plan(str(request["plan"]), about["host"], name) if "plan" in request else None
     asked = reviewed["request"] if reviewed else {"image": back["image"]} if back else request
     image = None

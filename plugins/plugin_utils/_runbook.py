@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _history, _service
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._markdown import cell, fenced, link, wrapped
 
 Entry = t.Mapping[str, t.Any]
@@ -41,7 +41,7 @@ def runbook_lines(name: str, about: t.Mapping[str, t.Any]) -> list[str]:
     lines += _where(about)
     lines += ["", f"### Read the ledger of {name}", "", *_reading(about, attempt)]
     lines += ["", f"### What the gates of {name} mean", "", *_gates(about, history["made"])]
-    return lines + ["", f"### Resize {name}, and return", "", *_commands(about)]
+    return lines + ["", f"### Resize {name}, and return", "", *_how(about)]
 
 
 def _link(kind: str, about: t.Mapping[str, t.Any]) -> str:
@@ -72,8 +72,7 @@ def _where(about: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def _playbook(book: str, about: t.Mapping[str, t.Any], *words: str) -> str:
-    host, service = shlex.quote(str(about["host"])), f"service={about['service']['name']}"
-    return " ".join(["ansible-playbook", book, "-l", host, "-e", service, *words])
+    return _commands.playbook(book, str(about["host"]), str(about["service"]["name"]), *words)
 
 
 def _reading(about: t.Mapping[str, t.Any], attempt: t.Sequence[Entry]) -> list[str]:
@@ -142,7 +141,7 @@ def _gates(about: t.Mapping[str, t.Any], made: Entry | None) -> list[str]:
     return lines
 
 
-def _commands(about: t.Mapping[str, t.Any]) -> list[str]:
+def _how(about: t.Mapping[str, t.Any]) -> list[str]:
     plan, fill = _playbook("playbooks/plan.yml", about, "-e fill=true"), _playbook("resize.yml", about, "-e fill=true")
     return [
         *wrapped(

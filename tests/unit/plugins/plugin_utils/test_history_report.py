@@ -9,9 +9,11 @@ import typing as t
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._history_report import history_report
 
+UNDO = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=previous"
+
 
 def told(example: t.Any, record: t.Any, **service: t.Any) -> list[str]:
-    lines = history_report(record, {**example.service, **service}, "dankserver")
+    lines = history_report(record, {**example.service, **service}, "dankserver", {"undo": UNDO})
     assert max(map(len, lines)) <= 100, max(lines, key=len)
     return lines
 
@@ -58,8 +60,10 @@ def test_predictions_stand_beside_what_was_measured(example: t.Any) -> None:
     ]
     lines = told(example, record)
     first = lines.index(f"{record[0]['at']}  attempt aaaaaaaaaaaa, rolled back in phase referee")
-    back = f"-e to={record[5]['id']} returns to it"
+    back = f"to={record[5]['id']} returns to it"
     second = lines.index(f"{record[4]['at']}  attempt bbbbbbbbbbbb, switched after 41 s; {back}")
+    command = "  ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=ID"
+    assert lines[lines.index("to return to one:") + 1] == command
     # What was refuted stays where it was refuted, with its limits and its reason, whatever held since.
     failed, good = lines[first:second], lines[second:]
     assert row(failed, "settled_free_mib.card0  ") == "settled_free_mib.card0 210.12 to 220.36 MiB 149.19 killed"
