@@ -71,7 +71,7 @@ def _llms(text: str, about: t.Mapping[str, t.Any]) -> str:
 def _runbook_page(text: str, about: t.Mapping[str, t.Any]) -> str:
     name = _name(about)
     shown = _markdown.plain(name)
-    return _blocks.placed(text or f"# {shown}\n", name, _runbook.runbook_lines(shown, about))
+    return _blocks.placed(text or f"# {shown}: runbook\n", name, _runbook.runbook_lines(shown, about))
 
 
 def _log(text: str, about: t.Mapping[str, t.Any]) -> str:

@@ -37,11 +37,12 @@ def runbook_lines(name: str, about: t.Mapping[str, t.Any]) -> list[str]:
     """The lines of Markdown, from the second level of headings on; ``about`` as in ``_documents.fleet_document``."""
     history = _history.history(about["record"], about["to"], about.get("making"))
     attempt = next((one for one in _history.attempts(about["record"]) if one[0] == history["made"]), [])
+    # No heading ends with the name, which may end with a stop.
     lines = [f"## {name}: the VRAM pair", ""]
     lines += _where(about)
-    lines += ["", f"### Read the ledger of {name}", "", *_reading(about, attempt)]
-    lines += ["", f"### What the gates of {name} mean", "", *_gates(about, history["made"])]
-    return lines + ["", f"### Resize {name}, and return", "", *_how(about)]
+    lines += ["", f"### {name}: read the ledger", "", *_reading(about, attempt)]
+    lines += ["", f"### {name}: what the gates mean", "", *_gates(about, history["made"])]
+    return lines + ["", f"### {name}: resize, and return", "", *_how(about)]
 
 
 def _link(kind: str, about: t.Mapping[str, t.Any]) -> str:

@@ -48,9 +48,11 @@ def findings(linter: PyMarkdownApi, text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("case", ["unit", "user", "process", "rolled_back", "taken_over", "hand"])
+@pytest.mark.parametrize("case", ["unit", "user", "process", "rolled_back", "taken_over", "hand", "dot"])
 def test_the_documents_pass_a_linter(linter: PyMarkdownApi, example: t.Any, case: str) -> None:
-    service = {"unit": UNIT, "user": {**USER, "per_host": True}}.get(case, example.service)
+    service = {"unit": UNIT, "user": {**USER, "per_host": True}, "dot": {**UNIT, "name": "flash."}}.get(
+        case, example.service
+    )
     record = [example.planned(), example.switched(), example.verdict("weights_mib", "held", 25844)]
     if case == "rolled_back":
         said = {"says": "```\n<b>*not* [this](x)</b> http://x.y\nand so on " * 9, "phase": "ready", "to": None}
