@@ -15,6 +15,9 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands,
 
 Entry = t.Mapping[str, t.Any]
 
+# The phases of a switch in which nothing was stopped yet.
+_HARMLESS = ("lock", "precheck", "drain")
+
 
 def record_entry(
     fields: t.Mapping[str, t.Any],
@@ -90,6 +93,19 @@ def record_entries(
     return lines
 
 
+def refused_entries(run: t.Mapping[str, t.Any], host: str) -> list[dict[str, t.Any]]:
+    """The line of a run whose switch was refused before it stopped anything; none where it got further, or was lost.
+
+    ``run`` has ``service``, ``making``, ``record``, ``switched`` (the result of service_switch) and ``failure``.
+    """
+    phases = run["switched"].get("phases") or []
+    if not run["making"] or run["failure"]["word"] != "refused" or not phases or phases[-1]["name"] not in _HARMLESS:
+        return []
+    own = {"phase": phases[-1]["name"], "says": phases[-1]["says"]}
+    attempt = run["making"]["attempt"]
+    return [record_entry(own, "refused", host, str(run["service"]["name"]), attempt, run["record"])]
+
+
 def attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
     """The record cut into attempts: each starts at a ``planned`` line; what comes before the first is left out."""
     out: list[list[Entry]] = []
@@ -106,6 +122,12 @@ def attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
 def ended_by(attempt: t.Sequence[Entry]) -> Entry | None:
     """How an attempt ended: its last switched or rolled_back line."""
     return next((entry for entry in reversed(attempt) if entry["kind"] in ("switched", "rolled_back")), None)
+
+
+def refused(attempt: t.Sequence[Entry]) -> Entry | None:
+    """Why an attempt came to nothing: its last refused line, where nothing has ended it since."""
+    last = attempt[-1]
+    return last if last["kind"] == "refused" else None
 
 
 def judged(attempt: t.Sequence[Entry]) -> list[dict[str, t.Any]]:

@@ -72,17 +72,10 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
     lines: list[str] = []
     so_far = {word: 0 for word in _COUNTED}
     for attempt in attempts:
-        planned, ended, predictions = attempt[0], _history.ended_by(attempt), _history.judged(attempt)
+        planned, predictions = attempt[0], _history.judged(attempt)
         for word in _COUNTED:
             so_far[word] += sum(item["verdict"] == word for item in predictions)
-        outcome = "no end of it is on record"
-        if ended is not None:
-            took = ended["downtime_seconds"]
-            after = "" if took is None else f" after {_words.number(round(took))} s"
-            if ended["kind"] == "switched":
-                outcome = f"switched{after}; to={ended['id']} returns to it"
-            else:
-                outcome = f"rolled back in phase {ended['phase']}"
+        outcome, why = _came_to(attempt)
         lines += ["", f"{planned['at']}  attempt {planned['attempt']}, {outcome}"]
         plan = planned["plan"]
         lines += _wrapped([_from_to(plan["from"], plan["to"])])
@@ -92,8 +85,7 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
             interval = _words.interval(item["low"], item["high"], item.get("unit"))
             rows.append([item["id"], interval, _measured(item), item["verdict"]])
         lines += _words.table(rows)
-        if ended is not None and ended["kind"] == "rolled_back":
-            lines += _wrapped([f"rolled back: {ended['says']}"])
+        lines += _wrapped(why)
         reasons: dict[str, list[str]] = {}
         for item in predictions:
             if item["verdict"] in ("killed", "void") and item["says"]:
@@ -104,6 +96,20 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
         here = [sum(item["verdict"] == word for item in predictions) for word in _COUNTED]
         lines.append(f"  held {here[0]} of {sum(here)} here, {so_far['held']} of {total} so far")
     return lines
+
+
+def _came_to(attempt: t.Sequence[Entry]) -> tuple[str, list[str]]:
+    """How an attempt ended, in a few words, and why where it did not hold."""
+    ended, refused = _history.ended_by(attempt), _history.refused(attempt)
+    if ended is None:
+        if refused is None:
+            return "no end of it is on record", []
+        return f"refused in phase {refused['phase']}, before anything was stopped", [f"refused: {refused['says']}"]
+    if ended["kind"] == "rolled_back":
+        return f"rolled back in phase {ended['phase']}", [f"rolled back: {ended['says']}"]
+    took = ended["downtime_seconds"]
+    after = "" if took is None else f" after {_words.number(round(took))} s"
+    return f"switched{after}; to={ended['id']} returns to it", []
 
 
 def _returns(record: t.Sequence[Entry], undo: str | None) -> list[str]:

@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history, _schemas
 
 UNDO = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=previous"
 
@@ -172,6 +172,48 @@ def test_a_planned_line_has_neither_prices_nor_options_nor_arms(example: t.Any) 
     before = {**first, "at": "2026-01-01T00:00:00Z"}
     own = {"plan": example.plan, "request": {**request, "arms": []}}
     assert _history.record_entry(own, "planned", "dankserver", "flashnext", record=[before]) == before
+
+
+def run_that_ended(example: t.Any, word: str, *phases: str) -> dict[str, t.Any]:
+    """A run whose switch failed in the last of ``phases``."""
+    told = [{"name": name, "seconds": 0.1, "says": f"what {name} came to"} for name in phases]
+    own = {"service": example.service, "making": example.planned(), "record": []}
+    return {**own, "switched": {"phases": told} if phases else {}, "failure": {"word": word, "says": "x"}}
+
+
+@pytest.mark.parametrize("phases", [("lock",), ("lock", "precheck"), ("lock", "precheck", "drain")])
+def test_a_switch_that_was_refused_before_it_stopped_anything_is_put_on_record(example: t.Any, phases: t.Any) -> None:
+    run = run_that_ended(example, "refused", *phases)
+    (line,) = _history.refused_entries(run, "dankserver")
+    assert (line["kind"], line["attempt"]) == ("refused", "0123456789ab")
+    assert (line["phase"], line["says"]) == (phases[-1], f"what {phases[-1]} came to")
+    assert _schemas.problems(line, "record") == []
+    # Refused again in the same words it is the same line.
+    before = {**line, "at": "2026-01-01T00:00:00Z"}
+    assert _history.refused_entries({**run, "record": [run["making"], before]}, "dankserver") == [before]
+
+
+@pytest.mark.parametrize(
+    ("word", "phases"),
+    [
+        ("rolled_back", ("lock", "precheck", "drain", "stop", "restore", "start", "ready")),
+        ("not_serving", ("lock", "precheck", "drain", "stop")),
+        ("refused", ()),
+        ("not_reached", ("lock", "precheck")),
+    ],
+)
+def test_nothing_is_called_refused_that_got_further_or_was_lost(example: t.Any, word: str, phases: t.Any) -> None:
+    assert _history.refused_entries(run_that_ended(example, word, *phases), "dankserver") == []
+    planned_nothing = {**run_that_ended(example, "refused", "precheck"), "making": None}
+    assert _history.refused_entries(planned_nothing, "dankserver") == []
+
+
+def test_what_was_refused_neither_made_a_pair_nor_leads_anywhere(example: t.Any) -> None:
+    refused = example.entry("refused", phase="precheck", says="image_missing")
+    assert _history.history([example.planned(), refused], example.new)["made"] is None
+    assert _history.history([example.planned(), refused], example.new)["failed"] == []
+    with pytest.raises(RadianceError):
+        _history.way_back([example.planned(), refused], refused["id"], UNDO)
 
 
 def test_open_verdicts_leave_no_line(example: t.Any) -> None:

@@ -79,6 +79,20 @@ def test_predictions_stand_beside_what_was_measured(example: t.Any) -> None:
     assert settled.split() == ["settled_free_mib", "1", "1", "0", "50%", record[3]["at"]]
 
 
+def test_an_attempt_that_was_refused_says_when_and_why(example: t.Any) -> None:
+    planned = example.planned()
+    refused = example.entry("refused", phase="precheck", says="The runtime does not have the image x:2.")
+    lines = told(example, [planned, refused])
+    head = f"{planned['at']}  attempt 0123456789ab"
+    assert f"{head}, refused in phase precheck, before anything was stopped" in lines
+    assert "  refused: The runtime does not have the image x:2." in lines
+    # Nothing has ended it: that is said where it is so, and no more where it was tried again and held.
+    assert f"{head}, no end of it is on record" in told(example, [planned])
+    again = [planned, refused, example.switched()]
+    assert f"{head}, switched after 41 s; to={again[2]['id']} returns to it" in told(example, again)
+    assert not any("refused" in line for line in told(example, again))
+
+
 def test_what_was_printed_in_gib_is_told_with_its_rounding(example: t.Any) -> None:
     says = {"says": "The ledger says 2.01 GiB; predicted 2,058.3 to 2,058.3 MiB."}
     line = {**example.verdict("settled_free_mib.card0", "held", 2058.24), **says}
