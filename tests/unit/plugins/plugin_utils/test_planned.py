@@ -188,6 +188,16 @@ def test_what_does_not_run_is_started_and_returns_to_another_pair_alone(
     assert (run["plan"]["restart"], run["returns"], run["undo"]) == (True, returns, "UNDO" if returns else "")
 
 
+def test_a_plan_that_takes_the_cards_of_another_keeps_the_command_back() -> None:
+    other = {"service": "day", "stance": "in_the_way", "both_run": False, "says": "Day runs."}
+    undo = "ansible-playbook playbooks/rollback.yml -l alpha -e service=flashnext -e to=previous"
+    run = planned(read(others=[other]), handover=True, undo=undo)
+    command = "ansible-playbook playbooks/resize.yml -l alpha -e service=day -e handover=true"
+    assert run["hands_back"] == {"day": command}
+    assert command in " ".join(" ".join(run["report"]).split())
+    assert planned()["hands_back"] == {}
+
+
 def test_a_plan_that_only_reads_is_shown_whoever_has_the_cards() -> None:
     other = {"service": "other", "stance": "in_the_way", "both_run": False, "says": "Other runs."}
     run = planned(read(others=[other]), read_only=True)
