@@ -130,8 +130,8 @@ options:
       - What its C(/server_info) tells of the boot that serves is compared with the ledger, in the checks that begin
         with C(endpoint_). Where one of them fails the ledger is V(incomplete), and its reason, V(endpoint_differs),
         says which of the two is stale.
-      - It is asked only for the last boot of a log, and only where that boot came to its listening line. An endpoint
-        that does not answer is a warning.
+      - It is asked only for the last boot of a log, and only where that boot came to its listening line and the process
+        that O(pid_file) names lives. An endpoint that does not answer is a warning.
     type: str
   api_key:
     description:
@@ -466,7 +466,9 @@ def main() -> None:
             module.no_log_values.add(key)
         for note in reading.notes:
             module.warn(note)
-        if module.params["pid_file"] and module.params["source"] == "file" and ledger["source"]["started_at"] is None:
+        of_process = bool(module.params["pid_file"]) and module.params["source"] == "file"
+        gone = of_process and ledger["source"]["started_at"] is None
+        if gone:
             module.warn(
                 f"No live process of {wanted['pid_file']} was found to have written boot {wanted['boot']} of "
                 f"{wanted['path']}. Its flags are not known, and the pair keeps the rounding of its rows."
@@ -479,7 +481,7 @@ def main() -> None:
             )
         # What answers where nothing of the service runs is another one.
         down = more["last_boot"] = reading.known.get("last_boot")
-        if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1 and not down:
+        if module.params["endpoint"] and ledger["ready"] and module.params["boot"] == -1 and not (down or gone):
             version, why = ask_version(module.params["endpoint"], key)
             ledger["engine"] = {"version": version, "version_from": "endpoint" if version else None}
             info, told_at = None, 0.0
