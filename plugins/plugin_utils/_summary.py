@@ -9,7 +9,7 @@ import re
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _drift, _env_text, _words
 
 SCHEMA = "kvfleet.radiance/summary/1"
@@ -236,4 +236,4 @@ def notify_words(result: t.Mapping[str, t.Any], argv: t.Sequence[str]) -> str:
         return f"warning: {argv[0]} could not take the summary: {os.strerror(result['rc'])}"
     said = str(result.get("stderr") or result.get("msg") or "").strip().splitlines() or ["it said nothing"]
     ended = f"ended with {result['rc']}" if result.get("rc") else "did not end well"
-    return f"warning: {argv[0]} {ended}, and may not have taken the summary: {textwrap.shorten(masked(said[-1]), 200)}"
+    return f"warning: {argv[0]} {ended}, and may not have taken the summary: {textwrap.shorten(hidden(said[-1]), 200)}"
