@@ -34,7 +34,7 @@ _ROWS = "settled at|backs|slab slots|sampler:"
 
 
 def runbook_lines(name: str, about: t.Mapping[str, t.Any]) -> list[str]:
-    """The lines of Markdown, from the second level of headings on; ``about`` as in ``_documents.fleet_document``."""
+    """The lines of Markdown, from the second level of headings on; ``about`` as ``_documents`` tells it."""
     history = _history.history(about["record"], about["to"], about.get("making"))
     attempt = next((one for one in _history.attempts(about["record"]) if one[0] == history["made"]), [])
     # No heading ends with the name, which may end with a stop.
