@@ -22,6 +22,7 @@ CORE = "plugins/module_utils"
 PLAN = "tests/unit/plugins/module_utils/_plan"
 SWITCH = "tests/unit/plugins/module_utils/_switch"
 SOURCES = "tests/unit/plugins/module_utils/test_sources_process.py"
+HIDDEN = "tests/unit/plugins/module_utils/test_hidden.py"
 CONTRACT = "tests/unit/contract"
 
 
@@ -107,9 +108,13 @@ MUTATIONS = [
     ),
     # 8: no secret is printed.
     Mutation(8, f"{CORE}/_sources/process.py", "if not is_secret(name):", "if True:", SOURCES),
-    Mutation(8, f"{CORE}/_switch/files.py", "match.group(1) + MASK, text)", "match.group(0), text)", SWITCH),
+    Mutation(8, f"{CORE}/_hidden.py", "_masked(text[start:end])", "text[start:end]", HIDDEN),
     Mutation(
-        8, f"{CORE}/_switch/files.py", "shown.append(MASK if secret else masked(word))", "shown.append(word)", SWITCH
+        8,
+        f"{CORE}/_hidden.py",
+        "shown.append(MASK if secret else named",
+        "shown.append(word if secret else named",
+        SWITCH,
     ),
     # 10: no bare word that zsh expands.
     Mutation(10, "roles/endpoint/templates/serve.sh.j2", "set -eu\n", "set -eu\necho === starting\n", CONTRACT),

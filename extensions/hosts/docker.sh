@@ -18,12 +18,13 @@ play() {
 
 look() { play "$here/docker/look.yml" --extra-vars "weights=$1 kv=$2 as=${3:-}"; }
 
-# timed WHAT COMMAND…
+# timed WHAT COMMAND…: ends as the command does, also behind `if`, where the shell does not end at a failure
 timed() {
-    local what=$1 start=$SECONDS
+    local what=$1 start=$SECONDS status=0
     shift
-    "$@"
+    "$@" || status=$?
     printf '%s: %s s\n' "$what" "$((SECONDS - start))"
+    return "$status"
 }
 
 trap '"$here/hosts.sh" down' EXIT

@@ -83,6 +83,7 @@ _FILTERS: dict[str, t.Callable[..., t.Any]] = {
     "put_back": _hidden.put_back,
     "record_entries": _history.record_entries,
     "record_entry": _history.record_entry,
+    "refused_entries": _history.refused_entries,
     "rendered_run": _rendered.rendered_run,
     "request_objection": _request_objection,
     "running_pair": _drift.running_pair,

@@ -30,6 +30,8 @@ FIELDS: t.Mapping[str, Types] = {
         "downtime_seconds": (*_NUMBER, _NULL),
         "serving": (bool,),
     },
+    # Refused, or failed, before anything was stopped: nothing changed.
+    "refused": {"phase": (str,), "says": (str,)},
     "probed": {"calibration": (dict, _NULL), "boundary": (dict, _NULL), "rates": (dict, _NULL)},
     "verdict": {
         "prediction": (str,),

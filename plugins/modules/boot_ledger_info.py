@@ -130,8 +130,8 @@ options:
       - What its C(/server_info) tells of the boot that serves is compared with the ledger, in the checks that begin
         with C(endpoint_). Where one of them fails the ledger is V(incomplete), and its reason, V(endpoint_differs),
         says which of the two is stale.
-      - It is asked only for the last boot of a log, and only where that boot came to its listening line. An endpoint
-        that does not answer is a warning.
+      - It is asked only for the last boot of a log, and only where that boot came to its listening line and the process
+        that O(pid_file) names lives. An endpoint that does not answer is a warning.
     type: str
   api_key:
     description:

@@ -150,8 +150,8 @@ def _inserted(text: str, before: int | None, block: t.Sequence[str]) -> str:
         fresh.append("")
     fresh = [line + end[:-1] for line in fresh]
     if head and not tail:
-        # The last line had no line end.
-        head[-1] += end[:-1]
+        # The last line had no line end, or the first half of one.
+        head[-1] = head[-1].removesuffix(end[:-1]) + end[:-1]
     return "\n".join([*head, *fresh, *(tail or [""])])
 
 

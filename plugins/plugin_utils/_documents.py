@@ -13,6 +13,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _blocks,
+    _files,
     _fleet_log,
     _history,
     _managed_text,
@@ -25,18 +26,32 @@ _HEADING = "## Radiance endpoints"
 _TABLE = ["| service | host | pair and shape | gates | runbook |", "|---|---|---|---|---|"]
 
 
-def fleet_document(text: str, kind: str, about: t.Mapping[str, t.Any]) -> dict[str, str]:
+def fleet_document(text: str, kind: str, run: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> dict[str, str]:
     """A document with our part of it brought up to date: ``{text, objection}``.
 
-    ``kind`` is runbook, agents, llms or log, ``text`` the file as it is (empty where there is none). ``about``:
-    ``service``, ``host``, ``files`` (their names), ``record`` (its lines), ``to`` (pair and shape in force), ``making``
-    (the planned line of a plan that is about to run, or None) and ``undo`` (the command). ``objection`` is empty, or
-    why the file is left as it is.
+    ``kind`` is runbook, agents, llms or log, ``text`` the file as it is (empty where there is none). ``run`` has
+    ``service``, ``record``, ``plan``, ``making`` and ``failure``; ``about``: ``host``, ``check`` and ``undo`` (the
+    command). ``objection`` is empty, or why the file is left as it is.
     """
+    told = _told_of(run, about)
     try:
-        return {"text": _DOCUMENTS[kind](text, about), "objection": ""}
+        return {"text": _DOCUMENTS[kind](text, told), "objection": ""}
     except RadianceError as error:
-        return {"text": text, "objection": f"{about['files'][kind]}: {error.text}"}
+        return {"text": text, "objection": f"{told['files'][kind]}: {error.text}"}
+
+
+def _told_of(run: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What a document tells of: ``to`` is the pair and shape in force, ``making`` in check mode the plan that would
+    run."""
+    return {
+        "service": run["service"],
+        "host": about["host"],
+        "files": _files.file_names(run["service"], str(about["host"])),
+        "record": run["record"],
+        "to": run["plan"]["from" if run.get("failure") else "to"],
+        "making": run["making"] if about["check"] else None,
+        "undo": about["undo"],
+    }
 
 
 def _name(about: t.Mapping[str, t.Any]) -> str:
@@ -71,7 +86,7 @@ def _llms(text: str, about: t.Mapping[str, t.Any]) -> str:
 def _runbook_page(text: str, about: t.Mapping[str, t.Any]) -> str:
     name = _name(about)
     shown = _markdown.plain(name)
-    return _blocks.placed(text or f"# {shown}\n", name, _runbook.runbook_lines(shown, about))
+    return _blocks.placed(text or f"# {shown}: runbook\n", name, _runbook.runbook_lines(shown, about))
 
 
 def _log(text: str, about: t.Mapping[str, t.Any]) -> str:

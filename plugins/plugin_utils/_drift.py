@@ -209,7 +209,8 @@ def _explanation(findings: t.Sequence[t.Mapping[str, t.Any]], record: t.Sequence
     image = f" of the image {after['IMAGE']}" if any(item["name"] == "IMAGE" for item in findings) else ""
     return (
         f"The switch of {switched['at']} (record {switched['id']}) put {_words.pair(switched['to'])} MiB{image} there, "
-        "and the fleet directory was not written after it. It is written now."
+        "and the fleet directory has what was before it. It is written now; who set it back by hand says so with "
+        "-e drift=apply."
     )
 
 

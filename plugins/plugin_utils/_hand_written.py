@@ -9,10 +9,9 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, masked_argv
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked_argv
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._runtime_words import image_position
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._serve_script import Script, engine_flags, read_script
@@ -98,9 +97,17 @@ def words_of(found: Found) -> list[str]:
 
 
 def difference(one: t.Sequence[str], other: t.Sequence[str]) -> tuple[str, str]:
-    """Where two lists of words part, with the word before: it may be the flag of a value."""
+    """Where two lists of words part, with the word before: it may be the flag of a value.
+
+    Where one has a mask, what the other has in its place is a secret too, which no name of its own tells.
+    """
     at = next(
         (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other))
     )
     cut = slice(max(at - 1, 0), at + 2)
-    return " ".join(one[cut]) or "nothing", " ".join(other[cut]) or "nothing"
+    return _beside(one[cut], other[cut]), _beside(other[cut], one[cut])
+
+
+def _beside(words: t.Sequence[str], others: t.Sequence[str]) -> str:
+    masked = any(MASK in word and word not in words for word in others)
+    return " ".join(MASK if masked and word not in others else word for word in words) or "nothing"

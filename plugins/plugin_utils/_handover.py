@@ -8,7 +8,7 @@ import posixpath
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _price_report, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _files, _service
 
 Service = t.Mapping[str, t.Any]
 
@@ -97,19 +97,31 @@ def handover_notes(
 
     ``undo`` is the command of the plan that undoes it.
     """
+    back = hand_back(service, others, plan, handover, undo)
     notes = []
     for other in others:
         says = str(other["says"])
-        if handover and _in_the_way(other, plan):
+        if other["service"] in back:
             says += (
                 f" It is drained and stopped for {service['name']}, and stays stopped where that holds. To hand the "
-                f"cards back: {_back_command(service, other, undo)}"
+                f"cards back: {back[other['service']]}"
             )
         notes.append(says)
     return notes
 
 
-def _back_command(service: Service, other: t.Mapping[str, t.Any], undo: str) -> str:
-    """The command that hands the cards back, after the one that undoes a resize of ``service``."""
-    again = _price_report.command(undo).replace(f"-e service={service['name']}", f"-e service={other['service']}")
-    return f"{again} -e handover=true"
+def hand_back(
+    service: Service,
+    others: t.Sequence[t.Mapping[str, t.Any]],
+    plan: t.Mapping[str, t.Any],
+    handover: bool,
+    undo: str,
+) -> dict[str, str]:
+    """Of each service that is stopped for this one, the command that hands the cards back to it, by its name."""
+    if not handover:
+        return {}
+    again = f"{_commands.beside(undo)} -e handover=true"
+    return {
+        name: again.replace(f"-e service={service['name']} ", f"-e service={name} ")
+        for name in (str(other["service"]) for other in others if _in_the_way(other, plan))
+    }

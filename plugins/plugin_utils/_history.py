@@ -11,9 +11,12 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _words
 
 Entry = t.Mapping[str, t.Any]
+
+# The phases of a switch in which nothing was stopped yet.
+_HARMLESS = ("lock", "precheck", "drain")
 
 
 def record_entry(
@@ -90,6 +93,19 @@ def record_entries(
     return lines
 
 
+def refused_entries(run: t.Mapping[str, t.Any], host: str) -> list[dict[str, t.Any]]:
+    """The line of a run whose switch was refused before it stopped anything; none where it got further, or was lost.
+
+    ``run`` has ``service``, ``making``, ``record``, ``switched`` (the result of service_switch) and ``failure``.
+    """
+    phases = run["switched"].get("phases") or []
+    if not run["making"] or run["failure"]["word"] != "refused" or not phases or phases[-1]["name"] not in _HARMLESS:
+        return []
+    own = {"phase": phases[-1]["name"], "says": phases[-1]["says"]}
+    attempt = run["making"]["attempt"]
+    return [record_entry(own, "refused", host, str(run["service"]["name"]), attempt, run["record"])]
+
+
 def attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
     """The record cut into attempts: each starts at a ``planned`` line; what comes before the first is left out."""
     out: list[list[Entry]] = []
@@ -106,6 +122,12 @@ def attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
 def ended_by(attempt: t.Sequence[Entry]) -> Entry | None:
     """How an attempt ended: its last switched or rolled_back line."""
     return next((entry for entry in reversed(attempt) if entry["kind"] in ("switched", "rolled_back")), None)
+
+
+def refused(attempt: t.Sequence[Entry]) -> Entry | None:
+    """Why an attempt came to nothing: its last refused line, where nothing has ended it since."""
+    last = attempt[-1]
+    return last if last["kind"] == "refused" else None
 
 
 def judged(attempt: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
@@ -176,21 +198,22 @@ def _same_pair(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool
     return all(str(one.get(name)) == str(other.get(name)) for name in _words.ENV_OF)
 
 
-def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
+def way_back(record: t.Sequence[Entry], to: t.Any, undo: str) -> dict[str, t.Any]:
     """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, image, returns_to, says, ran}``.
 
     ``previous`` is what ran before the last attempt that switched. An id means the pair and shape that its line put in
     force: the ``to`` of a planned, switched, rollback or adopted line, and of a rolled_back line what ran again after
     it. So it is with its image, which is None where the line has none and the image in force stays. ``ran`` is whether
-    that pair and shape ever served: an attempt may have been planned and not held.
+    that pair and shape ever served: an attempt may have been planned and not held. ``undo`` is the command that returns
+    to the previous pair.
     Raises RadianceError ``nothing_to_return_to``.
     """
     switched = [attempt for attempt in attempts(record) if (ended_by(attempt) or {}).get("kind") == "switched"]
     if to == "previous":
         if not switched:
             raise RadianceError(
-                "The record holds no switch, so there is no previous pair to return to. State one: "
-                "-e weights_mib=… -e kv_mib=….",
+                "The record holds no switch, so there is no previous pair to return to. State one:\n"
+                f"{_commands.beside(undo)} -e weights_mib=… -e kv_mib=…",
                 code="nothing_to_return_to",
             )
         entry = switched[-1][0]
@@ -209,10 +232,10 @@ def way_back(record: t.Sequence[Entry], to: t.Any) -> dict[str, t.Any]:
     raise RadianceError(
         "\n".join(
             [
-                f"to={to} names no line of the record that holds a pair; playbooks/rollback.yml -e to=list shows what "
-                "there is to return to. Say to=previous"
-                + (", or the id of one of these:" if choices else "; no line does."),
+                f"to={to} names no line of the record that holds a pair"
+                + (". Say to=previous, or the id of one of these:" if choices else ", and no line holds any."),
                 *choices,
+                *([f"Which of them can be had: {_commands.beside(undo, 'rollback')} -e to=list"] if choices else []),
             ]
         ),
         code="nothing_to_return_to",

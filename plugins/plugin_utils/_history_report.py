@@ -9,7 +9,7 @@ import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _sizes
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _env_text, _history, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _commands, _env_text, _history, _words
 
 Entry = t.Mapping[str, t.Any]
 
@@ -27,10 +27,12 @@ def history_report(
 
     ``about`` says where the record is from: ``unread`` is why the one on the host could not be read, where it could
     not; ``imported`` is ``{file, added, of, kinds}``, how many lines of how many of a file were put on record, or in
-    ``check`` mode would be, and which kinds of them the file has.
+    ``check`` mode would be, and which kinds of them the file has; ``undo`` is the command that returns to the previous
+    pair.
     """
     lines = [f"{service['name']} on {host}", *_wrapped(_origin(about or {}))]
     lines += _over_time(record)
+    lines += _returns(record, (about or {}).get("undo"))
     lines += _score(record)
     lines += _past(record)
     return lines + _arm_lines(record, service)
@@ -70,17 +72,10 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
     lines: list[str] = []
     so_far = {word: 0 for word in _COUNTED}
     for attempt in attempts:
-        planned, ended, predictions = attempt[0], _history.ended_by(attempt), _history.judged(attempt)
+        planned, predictions = attempt[0], _history.judged(attempt)
         for word in _COUNTED:
             so_far[word] += sum(item["verdict"] == word for item in predictions)
-        outcome = "no end of it is on record"
-        if ended is not None:
-            took = ended["downtime_seconds"]
-            after = "" if took is None else f" after {_words.number(round(took))} s"
-            if ended["kind"] == "switched":
-                outcome = f"switched{after}; -e to={ended['id']} returns to it"
-            else:
-                outcome = f"rolled back in phase {ended['phase']}"
+        outcome, why = _came_to(attempt)
         lines += ["", f"{planned['at']}  attempt {planned['attempt']}, {outcome}"]
         plan = planned["plan"]
         lines += _wrapped([_from_to(plan["from"], plan["to"])])
@@ -90,8 +85,7 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
             interval = _words.interval(item["low"], item["high"], item.get("unit"))
             rows.append([item["id"], interval, _measured(item), item["verdict"]])
         lines += _words.table(rows)
-        if ended is not None and ended["kind"] == "rolled_back":
-            lines += _wrapped([f"rolled back: {ended['says']}"])
+        lines += _wrapped(why)
         reasons: dict[str, list[str]] = {}
         for item in predictions:
             if item["verdict"] in ("killed", "void") and item["says"]:
@@ -102,6 +96,27 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
         here = [sum(item["verdict"] == word for item in predictions) for word in _COUNTED]
         lines.append(f"  held {here[0]} of {sum(here)} here, {so_far['held']} of {total} so far")
     return lines
+
+
+def _came_to(attempt: t.Sequence[Entry]) -> tuple[str, list[str]]:
+    """How an attempt ended, in a few words, and why where it did not hold."""
+    ended, refused = _history.ended_by(attempt), _history.refused(attempt)
+    if ended is None:
+        if refused is None:
+            return "no end of it is on record", []
+        return f"refused in phase {refused['phase']}, before anything was stopped", [f"refused: {refused['says']}"]
+    if ended["kind"] == "rolled_back":
+        return f"rolled back in phase {ended['phase']}", [f"rolled back: {ended['says']}"]
+    took = ended["downtime_seconds"]
+    after = "" if took is None else f" after {_words.number(round(took))} s"
+    return f"switched{after}; to={ended['id']} returns to it", []
+
+
+def _returns(record: t.Sequence[Entry], undo: str | None) -> list[str]:
+    """The command that returns to a switch of the record."""
+    if not undo or not any(entry["kind"] == "switched" for entry in record):
+        return []
+    return ["", "to return to one:", f"  {_commands.beside(undo, 'rollback')} -e to=ID"]
 
 
 def _measured(item: t.Mapping[str, t.Any]) -> str:

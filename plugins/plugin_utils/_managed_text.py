@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _files, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _commands, _files, _words
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._blocks import HASH, Block
 
 _WHOLE = re.compile(rf"^# {re.escape(_files.MARKER)};", re.MULTILINE)
@@ -187,7 +187,7 @@ def unstated_objection(
     return (
         f"The plan has {', '.join(f'{_files.flag_of(key)} {wanted[key]}' for key in missing)}, and {names['env']}, "
         f"which was adopted, has no key for it. Write {'; '.join(lines)}, with the value that runs where the script "
-        f"states it now. Then adopt again: ansible-playbook playbooks/adopt.yml -l {host} -e service={service['name']}."
+        f"states it now. Then adopt again: {_commands.playbook('playbooks/adopt.yml', host, service['name'])}"
     )
 
 

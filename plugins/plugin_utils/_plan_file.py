@@ -10,7 +10,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _schemas
 
 
 def plan_file(planned: t.Mapping[str, t.Sequence[t.Mapping[str, t.Any]]]) -> dict[str, t.Any]:
@@ -28,7 +28,7 @@ def reviewed_plan(path: str, host: str, service: str) -> dict[str, t.Any]:
 
     Raises RadianceError ``plan_file_unreadable``, naming the file and what is wrong, and ``not_in_plan_file``.
     """
-    plans = _read(path)["plans"]
+    plans = _read(path, _anew(host, service))["plans"]
     for item in plans:
         if (item["host"], item["service"]) == (host, service):
             return dict(item)
@@ -39,7 +39,13 @@ def reviewed_plan(path: str, host: str, service: str) -> dict[str, t.Any]:
     )
 
 
-def _read(path: str) -> dict[str, t.Any]:
+def _anew(host: str, service: str) -> str:
+    """How a plan file comes to be, on a line of its own."""
+    plan = _commands.playbook("playbooks/plan.yml", host, service, "-e plan_file=FILE")
+    return f"Write a new one, with what it shall ask for beside it:\n{plan}"
+
+
+def _read(path: str, anew: str) -> dict[str, t.Any]:
     file = pathlib.Path(path).expanduser()
     try:
         content = json.loads(read_regular(str(file)).decode("utf-8"))
@@ -53,7 +59,7 @@ def _read(path: str) -> dict[str, t.Any]:
             return t.cast("dict[str, t.Any]", content)
         wrong = f"is no plan file: {'; '.join(found[:3])}"
     raise RadianceError(
-        f"plan={path}: {file.absolute()} {wrong}. Write one with playbooks/plan.yml -e plan_file=FILE.",
+        f"plan={path}: {file.absolute()} {wrong}. {anew}",
         code="plan_file_unreadable",
     )
 
@@ -66,17 +72,17 @@ def plan_objection(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any] 
     """
     if not reviewed:
         return ""
-    before = reviewed["plan"]
+    before, anew = reviewed["plan"], _anew(reviewed["host"], reviewed["service"])
     if before.get("fingerprint") != plan["fingerprint"]:
         return (
             f"plan_is_stale: the reviewed plan was made from the boot with fingerprint {before.get('fingerprint')}, "
             f"and the boot that runs now has {plan['fingerprint']}: the service was restarted since. Nothing was "
-            "changed. Write a new plan with plan.yml."
+            f"changed. {anew}"
         )
     different = sorted(name for name in {*before, *plan} if before.get(name) != plan.get(name))
     if different:
         return (
             f"plan_differs: the reviewed plan and the one that its request gives now differ in {', '.join(different)}. "
-            "Nothing was changed. Write a new plan with plan.yml."
+            f"Nothing was changed. {anew}"
         )
     return ""

@@ -9,6 +9,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import cost_words
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _commands,
     _env_text,
     _history,
     _image,
@@ -55,10 +56,13 @@ def plan_report(plan: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> li
         lines += _row("not after", about.get("fits") or [])
         lines += _row("undo", [about["undo"]] if about.get("returns", True) else [], fold=False)
         if image and not image["same"]:
-            lines += _row("then", [f"{_price_report.command(about['undo'])} -e fill=true"], fold=False)
+            lines += _row("then", [f"{_commands.beside(about['undo'])} -e fill=true"], fold=False)
             lines += _row("", ["the second fill, from what the first boot of the new image prints"])
     if plan["restart"] or not about.get("brief"):
         lines += _row("options", _options(plan, bool(about.get("brief"))))
+        if plan.get("options") and about.get("brief"):
+            asked = _commands.beside(about["undo"], "plan") + _image.arguments(image)
+            lines += _row("", [f"what each would cost: {asked}"], fold=False)
     if not about.get("brief"):
         lines += _price_report.price_report(plan, about["undo"] + _image.arguments(image))
     tried = None if not image or image["same"] else image["image"]
@@ -136,7 +140,7 @@ def _options(plan: t.Mapping[str, t.Any], brief: bool) -> list[str]:
     options = plan.get("options") or []
     if brief and options:
         names = ", ".join(str(item["name"]) for item in options)
-        return [f"{names}: what each would cost is in playbooks/plan.yml"]
+        return [names]
     priced = {row["request"] for row in plan.get("prices") or [] if row["shown"]}
     return [f"{item['name']}: {item['says']} [{item['request']}]" for item in options if item["request"] not in priced]
 

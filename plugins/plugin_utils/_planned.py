@@ -51,8 +51,9 @@ def planned_run(
     """A run of ``known_run`` with its plan and the files of ``rendered_run``; or with ``failure``.
 
     Beside ``plan`` it has ``options`` (the planner's), ``back`` and ``image`` (where they are asked for), ``needs`` (of
-    ``time_needed``), ``returns`` (whether there is a pair to return to), ``undo`` (the command, or empty) and
-    ``report`` (the lines that a person reads).
+    ``time_needed``), ``returns`` (whether there is a pair to return to), ``undo`` (the command, or empty),
+    ``hands_back`` (of each service that is stopped for it, the command that hands the cards back) and ``report`` (the
+    lines that a person reads).
 
     ``request`` is what the command asks. Where that is an image, ``asked`` names it and there is no plan yet: it takes
     ``inspected``, the result of the runtime's ``image inspect`` on the host. ``about`` is that of the two, and:
@@ -76,7 +77,7 @@ def _planned(
 ) -> dict[str, t.Any]:
     service, name = run["service"], str(run["service"]["name"])
     _refuse_drift(run, request)
-    back = _history.way_back(run["record"], request["to"]) if "to" in request else None
+    back = _history.way_back(run["record"], request["to"], about["undo"]) if "to" in request else None
     reviewed = _plan_file.reviewed_plan(str(request["plan"]), about["host"], name) if "plan" in request else None
     asked = reviewed["request"] if reviewed else {"image": back["image"]} if back else request
     image = None
@@ -142,7 +143,9 @@ def _told(
     plan: t.Mapping[str, t.Any],
     image: t.Mapping[str, t.Any] | None,
 ) -> dict[str, t.Any]:
-    """How long it may take, what undoes it, and the lines that a person reads: ``{needs, returns, undo, report}``."""
+    """How long it may take, what undoes it, and the lines that a person reads: ``{needs, returns, undo, hands_back,
+    report}``.
+    """
     service = run["service"]
     # Before a service that was handed the cards another one ran, which is for the operator to bring back; and what
     # crashed and is started as it was has no other pair.
@@ -175,4 +178,10 @@ def _told(
         "brief": not about["read_only"],
     }
     report = _plan_report.plan_report(plan, {**cost, **more})
-    return {"needs": needs, "returns": returns, "undo": about["undo"] if returns else "", "report": report}
+    return {
+        "needs": needs,
+        "returns": returns,
+        "undo": about["undo"] if returns else "",
+        "hands_back": _handover.hand_back(service, run["others"], plan, about["handover"], about["undo"]),
+        "report": report,
+    }

@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _words
 
 WIDTH = 118
 _HEAD = ("shape", "slab", "prefill t/s", "decode", "backs", "against fill", "slots", "lends", "arguments")
@@ -32,7 +31,7 @@ def price_report(plan: t.Mapping[str, t.Any], undo: str) -> list[str]:
     )
     more = f" The plan file has {rest} more." if rest else ""
     lines += [f"    {part}" for part in textwrap.wrap(about + more, WIDTH - 4)]
-    lines.append(f"    get one: {command(undo)} and its arguments")
+    lines.append(f"    get one: {_commands.beside(undo)} and its arguments")
     if _keeps(plan):
         lines.append("    with the reserves and live sessions that were asked for here, where no inventory has them")
     return lines
@@ -83,8 +82,3 @@ def _line(row: t.Sequence[str], widths: t.Sequence[int]) -> list[str]:
     )
     line = f"    {cells}  {row[-1]}"
     return [line] if len(line) <= WIDTH else [f"    {cells}".rstrip(), f"      {row[-1]}"]
-
-
-def command(undo: str) -> str:
-    """The resize command of the same playbooks, host and service as the one that undoes it."""
-    return re.sub(r"\brollback\b", "resize", re.sub(r" -e to=\S+", "", undo), count=1)

@@ -64,8 +64,7 @@ def _rendered(run: dict[str, t.Any], service: t.Mapping[str, t.Any], about: t.Ma
     texts["bats"] = _managed_text.file_text(gates, "bats", service, host, current["fleet"]["bats"])
     run.update(texts=texts, target_files=there)
     objections = [
-        _documents.fleet_document(text, kind, _told_of(run, service, about))["objection"]
-        for kind, text in about["documents"].items()
+        _documents.fleet_document(text, kind, run, about)["objection"] for kind, text in about["documents"].items()
     ]
     findings = _gates.file_gates(texts["env"], plan["to"], plan, service)
     if findings:
@@ -89,18 +88,3 @@ def _line(run: t.Mapping[str, t.Any], service: t.Mapping[str, t.Any], host: str)
         "image_digest_before": run["ledger"]["source"]["image_digest"],
     }
     return _history.record_entry(planned, "planned", host, str(service["name"]), record=run["record"])
-
-
-def _told_of(
-    run: t.Mapping[str, t.Any], service: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
-) -> dict[str, t.Any]:
-    """What the documents of the fleet directory tell of. In check mode of the plan that would run."""
-    return {
-        "service": service,
-        "host": about["host"],
-        "files": _files.file_names(service, str(about["host"])),
-        "record": run["record"],
-        "to": run["plan"]["to"],
-        "making": run["making"] if about["check"] else None,
-        "undo": about["undo"],
-    }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _history, _service
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._markdown import cell, fenced, link, wrapped
 
 Entry = t.Mapping[str, t.Any]
@@ -34,14 +34,15 @@ _ROWS = "settled at|backs|slab slots|sampler:"
 
 
 def runbook_lines(name: str, about: t.Mapping[str, t.Any]) -> list[str]:
-    """The lines of Markdown, from the second level of headings on; ``about`` as in ``_documents.fleet_document``."""
+    """The lines of Markdown, from the second level of headings on; ``about`` as ``_documents`` tells it."""
     history = _history.history(about["record"], about["to"], about.get("making"))
     attempt = next((one for one in _history.attempts(about["record"]) if one[0] == history["made"]), [])
+    # No heading ends with the name, which may end with a stop.
     lines = [f"## {name}: the VRAM pair", ""]
     lines += _where(about)
-    lines += ["", f"### Read the ledger of {name}", "", *_reading(about, attempt)]
-    lines += ["", f"### What the gates of {name} mean", "", *_gates(about, history["made"])]
-    return lines + ["", f"### Resize {name}, and return", "", *_commands(about)]
+    lines += ["", f"### {name}: read the ledger", "", *_reading(about, attempt)]
+    lines += ["", f"### {name}: what the gates mean", "", *_gates(about, history["made"])]
+    return lines + ["", f"### {name}: resize, and return", "", *_how(about)]
 
 
 def _link(kind: str, about: t.Mapping[str, t.Any]) -> str:
@@ -72,8 +73,7 @@ def _where(about: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def _playbook(book: str, about: t.Mapping[str, t.Any], *words: str) -> str:
-    host, service = shlex.quote(str(about["host"])), f"service={about['service']['name']}"
-    return " ".join(["ansible-playbook", book, "-l", host, "-e", service, *words])
+    return _commands.playbook(book, str(about["host"]), str(about["service"]["name"]), *words)
 
 
 def _reading(about: t.Mapping[str, t.Any], attempt: t.Sequence[Entry]) -> list[str]:
@@ -142,7 +142,7 @@ def _gates(about: t.Mapping[str, t.Any], made: Entry | None) -> list[str]:
     return lines
 
 
-def _commands(about: t.Mapping[str, t.Any]) -> list[str]:
+def _how(about: t.Mapping[str, t.Any]) -> list[str]:
     plan, fill = _playbook("playbooks/plan.yml", about, "-e fill=true"), _playbook("resize.yml", about, "-e fill=true")
     return [
         *wrapped(

@@ -9,7 +9,7 @@ import re
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _drift, _env_text, _words
 
 SCHEMA = "kvfleet.radiance/summary/1"
@@ -110,7 +110,8 @@ def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
         doubts += [f"{name}: the host did not answer when it was to be probed." for name in lost]
     way_back = {"undo": str(run["undo"])} if run.get("undo") and run.get("making") else {}
     if doubts:
-        return {"service": service, "word": "inconclusive", "says": f"{to} is kept. {' '.join(doubts)}", **way_back}
+        says = f"{to} is kept. {' '.join(doubts)}{_handed_over(run, ' ')}"
+        return {"service": service, "word": "inconclusive", "says": says, **way_back}
     if run.get("making"):
         image = (run.get("options") or {}).get("image")
         started = bool(run.get("down"))
@@ -118,11 +119,19 @@ def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
         says = to if stays else f"{_words.pair(run['plan']['from'])} → {to}"
         says += f", image {image}" if image else ""
         says += ", started: it did not run" if started else ""
-        others = (run.get("switched") or {}).get("others") or []
-        stopped = [str(other["service"]) for other in others if other["stance"] == "handed_over"]
-        says += f", {' and '.join(stopped)} stopped for it" if stopped else ""
-        return {"service": service, "word": "switched", "says": says, **way_back}
+        return {"service": service, "word": "switched", "says": says + _handed_over(run, ", "), **way_back}
     return {"service": service, "word": "unchanged", "says": f"{to}, nothing to change"}
+
+
+def _handed_over(run: t.Mapping[str, t.Any], after: str) -> str:
+    """Who was stopped for it, behind ``after``, and a line for each with the command back; empty where nobody was."""
+    others = (run.get("switched") or {}).get("others") or []
+    stopped = [str(other["service"]) for other in others if other["stance"] == "handed_over"]
+    if not stopped:
+        return ""
+    commands = [run["hands_back"][name] for name in stopped if name in run.get("hands_back", {})]
+    says = f"{after}{' and '.join(stopped)} stopped for it"
+    return "\n".join([f"{says}; this hands the cards back:" if commands else says, *commands])
 
 
 def _told(found: t.Mapping[str, str]) -> dict[str, str]:
@@ -227,4 +236,4 @@ def notify_words(result: t.Mapping[str, t.Any], argv: t.Sequence[str]) -> str:
         return f"warning: {argv[0]} could not take the summary: {os.strerror(result['rc'])}"
     said = str(result.get("stderr") or result.get("msg") or "").strip().splitlines() or ["it said nothing"]
     ended = f"ended with {result['rc']}" if result.get("rc") else "did not end well"
-    return f"warning: {argv[0]} {ended}, and may not have taken the summary: {textwrap.shorten(masked(said[-1]), 200)}"
+    return f"warning: {argv[0]} {ended}, and may not have taken the summary: {textwrap.shorten(hidden(said[-1]), 200)}"

@@ -12,7 +12,7 @@ import posixpath
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _managed_text
 
 Service = t.Mapping[str, t.Any]
@@ -121,8 +121,8 @@ def file_changes(
             path = names[kind] if side == "fleet" else posixpath.join(target_dir, names[kind])
             shown = path if side == "fleet" else f"{host}:{path}"
             lines = difflib.unified_diff(
-                masked(was).split("\n"),
-                masked(text).split("\n"),
+                hidden(was).split("\n"),
+                hidden(text).split("\n"),
                 f"{shown} (before)",
                 f"{shown} (after)",
                 n=2,

@@ -8,7 +8,7 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _history, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _env_text, _history, _words
 
 Entry = t.Mapping[str, t.Any]
 Looked = t.Mapping[str, t.Any]
@@ -37,7 +37,7 @@ def ways_back(record: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
     if ways:
         ways[0]["in_force"] = True
     try:
-        back = _history.way_back(record, "previous")
+        back = _history.way_back(record, "previous", "")
     except RadianceError:
         return ways
     at = next((entry["at"] for entry in record if entry["id"] == back["returns_to"]), _words.UNKNOWN)
@@ -58,9 +58,10 @@ def ways_back_report(
     notes = []
     if unread:
         notes = [f"  The record in the fleet directory alone; the host's cannot be read: {_env_text.one_line(unread)}"]
-    ways = ways_back(record)
+    ways, undo = ways_back(record), str(about["undo"])
     if not ways:
-        return [head, *notes, "  nothing: no switch is on record. State a pair: -e weights_mib=… -e kv_mib=…"]
+        state = f"{_commands.beside(undo)} -e weights_mib=… -e kv_mib=…"
+        return [head, *notes, "  nothing: no switch is on record. State a pair:", f"  {state}"]
     looked = {str(one["__endpoint_image"]): one for one in about.get("looked") or []}
     rows = [["to=", "when", "pair (slab + pool)", "shape", "image", "available"]]
     for way in ways:
@@ -68,8 +69,7 @@ def ways_back_report(
         shown = re.sub(r"(@sha256:[0-9a-f]{12})[0-9a-f]+", r"\1…", image) if image else _words.UNKNOWN
         can = _available(way, looked.get(str(image)), service, bool(unread))
         rows.append([way["id"], way["at"], _words.pair(way["to"]), _shape(way["to"]), shown, can])
-    command = str(about["undo"]).replace("to=previous", "to=ID")
-    return [head, *notes, *_words.table(rows), f"  {command}"]
+    return [head, *notes, *_words.table(rows), f"  {_commands.beside(undo, 'rollback')} -e to=ID"]
 
 
 def _shape(to: t.Mapping[str, t.Any]) -> str:

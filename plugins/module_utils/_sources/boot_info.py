@@ -71,9 +71,13 @@ def boot_info(params: Params, warn: Warn, no_log: t.Callable[[str], None]) -> di
         key = read_key(params["api_key"], params["api_key_file"])
         if key is not None:
             no_log(key)
-        _warn_of(params, reading, warn)
+        gone = (
+            bool(params["pid_file"]) and params["source"] == "file" and reading.ledger["source"]["started_at"] is None
+        )
+        _warn_of(params, reading, gone, warn)
         # What answers where nothing of the service runs is another one.
-        if params["endpoint"] and reading.ledger["ready"] and params["boot"] == -1 and not found["last_boot"]:
+        runs = params["boot"] == -1 and not (found["last_boot"] or gone)
+        if params["endpoint"] and reading.ledger["ready"] and runs:
             _ask(found, params["endpoint"], key, warn)
         if params["with_log"]:
             found["log"] = anonymous_log(
@@ -91,12 +95,12 @@ def boot_info(params: Params, warn: Warn, no_log: t.Callable[[str], None]) -> di
     return found
 
 
-def _warn_of(params: Params, reading: Reading, warn: Warn) -> None:
-    """What was noted in reading, and why the command line of the boot is not known."""
+def _warn_of(params: Params, reading: Reading, gone: bool, warn: Warn) -> None:
+    """What was noted in reading, and why the command line of the boot is not known; ``gone`` is its process."""
     ledger = reading.ledger
     for note in reading.notes:
         warn(note)
-    if params["pid_file"] and params["source"] == "file" and ledger["source"]["started_at"] is None:
+    if gone:
         warn(
             f"No live process of {params['pid_file']} was found to have written boot {params['boot']} of "
             f"{params['path']}. Its flags are not known, and the pair keeps the rounding of its rows."

@@ -13,6 +13,7 @@ import shlex
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boots,
@@ -37,7 +38,7 @@ class WayBack(Steps):
         ``run.outcome`` is then ``rolled_back``, or ``failed`` where the old pair does not come back.
         """
         data = self.journal.data
-        data["cause"] = {"phase": data["phase"], "code": cause.code, "says": files.masked(cause.text)}
+        data["cause"] = {"phase": data["phase"], "code": cause.code, "says": hidden(cause.text)}
         self.journal.enter("restore", direction="back")
         return self.restore()
 

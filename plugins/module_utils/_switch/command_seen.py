@@ -11,8 +11,8 @@ import shlex
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import masked_argv
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process, unit
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked_argv
 
 _SCOPES = {"systemd": "system", "systemd_user": "user"}
 

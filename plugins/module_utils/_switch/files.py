@@ -16,19 +16,8 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, NAMED_BEFORE, SECRET_NAME, put_back
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, hidden, put_back
 from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
-
-_SECRETS = (
-    # NAME=value, name: value, with or without quotes
-    re.compile(r"(?im)^(\s*(?:export\s+|-\s+)?[\"']?" + SECRET_NAME + r"[\"']?\s*[=:]\s*)(\S.*)$"),
-    # --api-key value, --api-key=value; a variable in place of the value is no secret
-    re.compile(r"(?i)(--" + SECRET_NAME + r"(?:[= ]|\s+))(?![\"']?\$)(\S+)"),
-    # NAME=value as a word of a command
-    re.compile(r"(?i)(" + NAMED_BEFORE + SECRET_NAME + r"=)(?![\"']?[$`])('[^']*'|\"[^\"]*\"|\S+)"),
-    re.compile(r"(?i)(\bbearer\s+)(?!\$)([^\s\"']+)"),
-    re.compile(r"()\b((?:sk|hf|ghp|glpat)[-_][A-Za-z0-9_-]{8,})"),
-)
 
 
 class Wanted(t.NamedTuple):
@@ -264,24 +253,6 @@ def install(changes: t.Sequence[Change]) -> None:
         _durable.replace(change.dest, change.after, change.mode, change.owner)
 
 
-def masked(text: str) -> str:
-    """The text with the value of everything that is named like a secret replaced."""
-    for pattern in _SECRETS:
-        text = pattern.sub(lambda match: match.group(1) + MASK, text)
-    return text
-
-
-def masked_argv(argv: t.Sequence[str]) -> list[str]:
-    """An argv list without the value that follows a secret's option."""
-    shown: list[str] = []
-    for word in argv:
-        secret = bool(shown) and re.match(r"(?i)^--?" + SECRET_NAME + r"$", shown[-1])
-        # A word has one value, blanks and all.
-        named = re.match(r"(?i)(?:-e=?|--env=|--)?" + SECRET_NAME + r"=", word)
-        shown.append(MASK if secret else named[0] + MASK if named else masked(word))
-    return shown
-
-
 def diffs(changes: t.Sequence[Change]) -> list[dict[str, str]]:
     """One ``{before, after, before_header, after_header}`` a file, for ``--diff``, without secrets."""
     out = []
@@ -304,4 +275,4 @@ def diffs(changes: t.Sequence[Change]) -> list[dict[str, str]]:
 
 
 def _text(data: bytes) -> str:
-    return masked(data.decode("utf-8", "replace"))
+    return hidden(data.decode("utf-8", "replace"))

@@ -12,7 +12,7 @@ import time
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden, masked_argv
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress
 
 
@@ -71,19 +71,19 @@ class Run:
         finally:
             phase.tell(phase.says)
             self.phases.append(
-                {"name": name, "seconds": round(time.monotonic() - began, 2), "says": files.masked(phase.says)}
+                {"name": name, "seconds": round(time.monotonic() - began, 2), "says": hidden(phase.says)}
             )
 
     def acted(self, argv: t.Sequence[str]) -> None:
         """Note a command that runs now."""
-        self.actions.append(files.masked_argv(argv))
+        self.actions.append(masked_argv(argv))
 
     def result(self) -> dict[str, t.Any]:
         """The module's return values, but for ``msg``."""
         return {
             "changed": self.changed,
             "outcome": self.outcome,
-            "says": files.masked(" ".join(self.says)),
+            "says": hidden(" ".join(self.says)),
             "recovered": self.recovered,
             "phases": self.phases,
             "actions": self.actions,
@@ -98,5 +98,5 @@ class Run:
             "by_hand": self.by_hand,
             "probation": self.probation,
             "others": self.others,
-            "warnings": [files.masked(text) for text in self.warnings],
+            "warnings": [hidden(text) for text in self.warnings],
         }

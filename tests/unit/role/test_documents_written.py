@@ -28,7 +28,12 @@ def fleet(tmp_path: pathlib.Path) -> pathlib.Path:
         "ansible_python_interpreter": sys.executable,
         "endpoint_fleet_dir": f"{tmp_path}/fleet",
         "endpoint_service": {**service, "per_host": True},
-        "endpoint_run": {"record": [], "plan": {"from": TO, "to": TO}, "making": None},
+        "endpoint_run": {
+            "service": {**service, "per_host": True},
+            "record": [],
+            "plan": {"from": TO, "to": TO},
+            "making": None,
+        },
     }
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {host: {} for host in HOSTS}, "vars": every}}))
     task = {

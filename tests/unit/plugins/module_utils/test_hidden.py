@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import pathlib
+import time
 
 import hypothesis
 import hypothesis.strategies as st
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden, put_back
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, hidden, put_back
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 
 TEXT = """\
@@ -92,3 +93,190 @@ def test_a_secret_in_the_words_of_a_command(line: str, shown: str | None) -> Non
     if shown:
         with pytest.raises(RadianceError):
             put_back(shown, "")
+
+
+SECRET = "hunter2hunter2"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"API_KEY={SECRET}",
+        f"export HF_TOKEN={SECRET}",
+        f"RADIANCE_API_KEY='{SECRET}'",
+        f"exec radiance --api-key {SECRET} --port 8000",
+        f"exec radiance --api-key={SECRET}",
+        f"api_key: {SECRET}",
+        f'  "password": "{SECRET}"',
+        f"curl -H 'Authorization: Bearer {SECRET}' http://127.0.0.1",
+        f"OTHER=sk-{SECRET}",
+        f"DB_PASSWORD={SECRET} and more {SECRET}",
+    ],
+)
+def test_a_secret_is_masked(line: str) -> None:
+    assert SECRET not in hidden(f"PORT=8000\n{line}\nMODEL=/m\n")
+    assert hidden(f"PORT=8000\n{line}\nMODEL=/m\n").startswith("PORT=8000\n")
+    assert hidden(f"PORT=8000\n{line}\nMODEL=/m\n").endswith("\nMODEL=/m\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NUM_SPECULATIVE_TOKENS=2",
+        "MAX_TOKENS=512",
+        "API_KEY_FILE=/etc/radiance/key",
+        'exec radiance --api-key "$API_KEY"',
+        "exec radiance --num-speculative-tokens 2",
+        "KV_CACHE_DTYPE=fp8",
+    ],
+)
+def test_what_is_no_secret_is_shown(line: str) -> None:
+    assert hidden(line) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        # A default of a variable
+        ('exec e -e T="${HF_TOKEN:-hush}" --tp 2', 'exec e -e T="${HF_TOKEN:-********}" --tp 2'),
+        (': "${HF_TOKEN:=hush}"', ': "${HF_TOKEN:=********}"'),
+        ("export HF_TOKEN=${HF_TOKEN-hush}", "export HF_TOKEN=${HF_TOKEN-********}"),
+        ("x=${API_KEY:+hush}", "x=${API_KEY:+********}"),
+        ("exec e ${API_KEY:+--api-key hush} --tp 2", "exec e ${API_KEY:+--api-key ********} --tp 2"),
+        ("TOKEN=${OTHER:-hush}", "TOKEN=${OTHER:-********}"),
+        ('TOKEN="hush${A}hush"', 'TOKEN="********${A}********"'),
+        # A URL
+        ("DB=postgres://u:hush@h/db", "DB=postgres://u:********@h/db"),
+        ('exec e --url "redis://:hu!sh@h:1/0" --tp 2', 'exec e --url "redis://:********@h:1/0" --tp 2'),
+        ("DB=postgres://u:${PW:-hush}@h/db", "DB=postgres://u:${PW:-********}@h/db"),
+        ("x?access_token=hush&y=1", "x?access_token=********&y=1"),
+        # A header
+        ('curl -H "Authorization: Bearer hush" x', 'curl -H "Authorization: Bearer ********" x'),
+        ('curl --header="X-Api-Key: hush" x', 'curl --header="X-Api-Key: ********" x'),
+        (r"curl -H Authorization:\ Basic\ hush x", r"curl -H Authorization:\ Basic\ ******** x"),
+        ('AUTH="Bearer hush"', 'AUTH="Bearer ********"'),
+        # An assignment, and what follows it
+        ("KEY=hush; export KEY", "KEY=********; export KEY"),
+        ("KEY=hush && export KEY", "KEY=******** && export KEY"),
+        ("KEY=hush;export KEY", "KEY=********;export KEY"),
+        ("KEY=hush # of the hub", "KEY=******** # of the hub"),
+        ("KEY=hush;hush hush", "KEY=********;******** ********"),
+        ("HF_TOKEN=hush e --port 8000", "HF_TOKEN=******** e --port 8000"),
+        ("export HF_TOKEN=hush OTHER", "export HF_TOKEN=******** OTHER"),
+        ("Environment='HF_TOKEN=hush hush'", "Environment='HF_TOKEN=******** ********'"),
+        ("DB_PASSWORD=hu$sh", "DB_PASSWORD=********$********"),
+        ("DB_PASSWORD=\u043f\u0430\u0440", "DB_PASSWORD=********"),
+        ("AWS_SECRET_ACCESS_KEY=hush", "AWS_SECRET_ACCESS_KEY=********"),
+        ("PGPASSWORD=hush MYSQL_PWD=hush psql", "PGPASSWORD=******** MYSQL_PWD=******** psql"),
+        ("KEY='hush\nhush'\nPORT=1", "KEY='********\n********'\nPORT=1"),
+        # A word of a command
+        ("curl -fsS -u 'me:hu sh' x", "curl -fsS -u 'me:******** ********' x"),
+        ("curl \\\n --user=me:hush x", "curl \\\n --user=me:******** x"),
+        ("sshpass -p hush ssh h", "sshpass -p ******** ssh h"),
+        ("podman login -u me -p hush h", "podman login -u me -p ******** h"),
+        ("e --api-key \\\n hush --password hush", "e --api-key \\\n ******** --password ********"),
+        ("args=(--api-key hush --port 1)", "args=(--api-key ******** --port 1)"),
+        ("sh -c 'e --api-key hush --port 1'", "sh -c 'e --api-key ******** --port 1'"),
+        # A document in it
+        ("cat <<E\napi_key: hush hush\nE", "cat <<E\napi_key: ******** ********\nE"),
+        ("""e --config '{"api_key": "hush", "n": 1}'""", """e --config '{"api_key": "********", "n": 1}'"""),
+        (r'e --config "{\"api_key\": \"hush\"}" --tp 2', r'e --config "{\"api_key\": \"********\"}" --tp 2'),
+        ("-----BEGIN PRIVATE KEY-----\nhush\n-----END", "-----BEGIN PRIVATE KEY-----\n********\n-----END"),
+        # A form
+        ("X=hf_abcdefghijklmnopqrst", "X=hf_********"),
+        ("X=sk-abc-def-ghi-1234567", "X=sk-********"),
+    ],
+)
+def test_a_secret_wherever_a_script_or_an_env_has_it(line: str, shown: str) -> None:
+    text = f"A=1\n{line}\nB=2\n"
+    assert hidden(text) == f"A=1\n{shown}\nB=2\n"
+    assert hidden(hidden(text)) == hidden(text)
+    assert put_back(hidden(text), text) == text
+    with pytest.raises(RadianceError) as refused:
+        put_back(hidden(text), "A=1\nB=2\n")
+    assert refused.value.code == "secret_missing"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "TOKENIZER=/models/tok",
+        "EOS_TOKEN=2",
+        "PUBLIC_KEY=/k",
+        "--tokenizer /models/tok --max-tokens 5 --kv-cache-dtype fp8",
+        "--api-key-file /k --prefix-caching-hash-algo sha256",
+        "MODEL=/models/hf_checkpoints/x",
+        "podman run --user 1000:1000 -v hf-token:/root/token:ro i",
+        "http://127.0.0.1:8000/v1",
+        "git clone ssh://git@host/x",
+        "DB=postgres://u:$PW@h/db",
+        'curl -H "Authorization: Bearer $T" x',
+        ': "${HF_TOKEN:?set it first}"',
+        'exec e ${API_KEY:+--api-key "$API_KEY"} --tp 2',
+        "TOKEN=$(cat /k)",
+        'TOKEN="$a$b"',
+        "e --api-key --tp 2",
+        'if [ "$API_KEY" = "" ]; then echo "no HF_TOKEN=" >&2; x="y"',
+        'grep -q "^API_KEY=" file "x"',
+        "# don't know the key: see the docs, where a bearer token is asked for",
+        'echo "********"',
+    ],
+)
+def test_what_is_none_stays(line: str) -> None:
+    assert hidden(f"A=1\n{line}\nB=2\n") == f"A=1\n{line}\nB=2\n"
+    assert put_back(line, "") == line
+
+
+PIECES = st.sampled_from(
+    ["KEY=", "HF_TOKEN=", "export", "--api-key", "-H", "Authorization:", "Bearer", "://", "u:", "@", "curl", "-u", "-p"]
+    + [
+        "sshpass",
+        "${HF_TOKEN:-",
+        "${A",
+        "}",
+        "$(",
+        ")",
+        "$a",
+        "`",
+        "'",
+        '"',
+        "\\",
+        ";",
+        "&",
+        "#",
+        "{",
+        "[",
+        "~",
+        "x",
+        "hush",
+    ]
+    + [
+        "********",
+        "sk-abc-def-ghi-1234567",
+        "eyJ",
+        "api_key:",
+        '"api_key":',
+        " ",
+        "\n",
+        "\t",
+        "\r",
+        "\\\n",
+        "-----BEGIN PRIVATE KEY-----",
+    ]
+)
+
+
+@hypothesis.given(st.lists(PIECES | st.text(max_size=3), max_size=25).map("".join))
+@hypothesis.settings(max_examples=300)
+def test_whatever_is_hidden_comes_back(text: str) -> None:
+    assert put_back(hidden(text), text) == text
+    assert hidden(text).count("\n") == text.count("\n")
+    for was, shown in zip(text.split("\n"), hidden(text).split("\n")):
+        assert was == shown or MASK in shown
+
+
+def test_a_long_line_takes_no_long_time() -> None:
+    began = time.monotonic()
+    for piece in ("A_", "KEY='", 'KEY="', "curl -u ", "${KEY:-", "$(", "a:", "-----BEGIN PRIVATE KEY-----"):
+        hidden(piece * (16384 // len(piece)))
+    assert time.monotonic() - began < 20

@@ -116,6 +116,16 @@ def test_a_process_that_does_not_write_the_log_is_not_used(run: Run, tmp_path: p
     assert f"No live process of {tmp_path}/pid" in json.dumps(result["warnings"])
 
 
+def test_of_a_process_that_is_gone_one_warning_is_enough(run: Run, tmp_path: pathlib.Path) -> None:
+    # Nobody listens there; and what did would be another one. Ansible keeps the warnings of a whole process.
+    (tmp_path / "pid").write_text("4194304")
+    log, silent = {"source": "file", "path": str(HEALTHY)}, "http://127.0.0.1:7"
+    warned = json.dumps(run(**log, pid_file=str(tmp_path / "pid"), endpoint=silent)["warnings"])
+    assert f"No live process of {tmp_path}/pid" in warned
+    assert silent not in warned
+    assert f"{silent} did not tell" in json.dumps(run(**log, endpoint=silent)["warnings"])
+
+
 @pytest.mark.parametrize("source", ["podman", "docker", "journald", "file", "receipt", "text"])
 def test_a_source_needs_its_option(run: Run, source: str) -> None:
     result = run(source=source)

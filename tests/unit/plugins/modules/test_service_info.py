@@ -133,7 +133,10 @@ def test_the_boot_is_what_boot_ledger_info_tells_of_it(tmp_path: pathlib.Path) -
 def test_the_options_of_a_boot_are_held_to_its_rules(tmp_path: pathlib.Path) -> None:
     for boot, why in (
         ({"source": "file"}, "source is file but all of the following are missing: path"),
-        ({"source": "tape"}, "value of source must be one of: podman, docker, journald, file, receipt, text, got: tape"),
+        (
+            {"source": "tape"},
+            "value of source must be one of: podman, docker, journald, file, receipt, text, got: tape",
+        ),
         ({"name": "flashnext", "api_key": "hunter2hunter2"}, "api_key. Supported parameters include"),
     ):
         found = run(tmp_path, boot=boot)

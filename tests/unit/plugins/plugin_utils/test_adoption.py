@@ -216,6 +216,13 @@ def test_files_that_differ_here_and_there_are_told_by_value() -> None:
     assert survey(fleet={"env": "# mine\n" + ENV, "serve": SERVE.replace("umask 022\n", "")})["objections"] == []
 
 
+def test_what_runs_in_the_place_of_a_secret_is_not_told() -> None:
+    serve = SERVE.replace("--tp 2", '--tp "${HF_TOKEN:-********}"')
+    said = the_objection(serve=serve, argv=[*ARGV[: ARGV.index("--tp") + 1], "hush", *ARGV[ARGV.index("--tp") + 2 :]])
+    assert "they give `--tp ******** --host-pool-mib`, and the running process has `--tp ******** --host-pool" in said
+    assert "hush" not in said
+
+
 def test_what_cannot_be_read_is_refused_with_its_line() -> None:
     assert the_objection(serve=SERVE.replace("umask 022", "ulimit -n 1\nnvtop")).startswith(
         "dankserver-a:/srv/handmade/scripts/serve-qwen.sh, line 13: it has `nvtop`"

@@ -127,6 +127,11 @@ def test_lines_of_several_services_are_one_list() -> None:
     assert body_of(text, found(text)[0]) == ["", "- [a](x.md)", "- [b](x.md)", ""]
 
 
+def test_half_a_line_end_at_the_end_of_a_file_is_made_whole() -> None:
+    assert placed("a\r\nb\r", "flash", ["x"]).startswith("a\r\nb\r\n\r\n<!-- BEGIN")
+    assert placed("a\r\nb", "flash", ["x"]).startswith("a\r\nb\r\n\r\n<!-- BEGIN")
+
+
 _NAMES = st.sampled_from(["alpha", "flash", "flash on up", "zulu"])
 _HAND = st.text(st.sampled_from("ab |-#<!>\n\r\tü"), max_size=40)
 

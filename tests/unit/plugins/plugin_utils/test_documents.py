@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _documents, _files
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _documents
 from pymarkdown.api import PyMarkdownApi
 
 KINDS = ("runbook", "agents", "llms", "log")
@@ -16,22 +16,24 @@ USER = {"name": "flashnext", "manager": "systemd_user", "engine": ["/e"], "model
 
 
 def about(service: dict[str, t.Any], record: list[t.Any], to: t.Any, making: t.Any = None) -> dict[str, t.Any]:
+    """What a document is made of, and the run under ``run``."""
     return {
-        "service": service,
+        "run": {"service": service, "record": record, "plan": {"to": to}, "making": making, "failure": None},
         "host": "dankserver",
-        "files": _files.file_names(service, "dankserver"),
-        "record": record,
-        "to": to,
-        "making": making,
+        "check": making is not None,
         "undo": "ansible-playbook playbooks/rollback.yml -l dankserver -e to=previous",
     }
 
 
+def document(text: str, kind: str, told: dict[str, t.Any]) -> dict[str, str]:
+    return _documents.fleet_document(text, kind, told["run"], told)
+
+
 def written(text: str, kind: str, told: dict[str, t.Any]) -> str:
-    made = _documents.fleet_document(text, kind, told)
+    made = document(text, kind, told)
     assert made["objection"] == ""
     # A second run finds nothing to do.
-    assert _documents.fleet_document(made["text"], kind, told)["text"] == made["text"]
+    assert document(made["text"], kind, told)["text"] == made["text"]
     return made["text"]
 
 
@@ -48,9 +50,11 @@ def findings(linter: PyMarkdownApi, text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("case", ["unit", "user", "process", "rolled_back", "taken_over", "hand"])
+@pytest.mark.parametrize("case", ["unit", "user", "process", "rolled_back", "taken_over", "hand", "dot"])
 def test_the_documents_pass_a_linter(linter: PyMarkdownApi, example: t.Any, case: str) -> None:
-    service = {"unit": UNIT, "user": {**USER, "per_host": True}}.get(case, example.service)
+    service = {"unit": UNIT, "user": {**USER, "per_host": True}, "dot": {**UNIT, "name": "flash."}}.get(
+        case, example.service
+    )
     record = [example.planned(), example.switched(), example.verdict("weights_mib", "held", 25844)]
     if case == "rolled_back":
         said = {"says": "```\n<b>*not* [this](x)</b> http://x.y\nand so on " * 9, "phase": "ready", "to": None}
@@ -222,17 +226,27 @@ def test_the_newest_is_where_the_order_of_the_file_has_it(example: t.Any, hand: 
 def test_check_mode_shows_the_entry_of_the_plan_that_would_run(example: t.Any) -> None:
     planned = example.planned()
     told = about(example.service, [], example.new, planned)
-    text = _documents.fleet_document("", "log", told)["text"]
+    text = document("", "log", told)["text"]
     assert "flashnext on dankserver, planned" in text
     assert "- `weights_mib`: 25,844 MiB, open" in text
 
 
+def test_after_a_failure_the_pair_that_ran_before_is_in_force(example: t.Any) -> None:
+    # The last switch put that very pair there, so the runbook knows its gates; it knows nothing of what failed.
+    record = [example.planned(to=example.old), example.switched(to=example.old)]
+    told = about(UNIT, record, example.new)
+    told["run"]["plan"]["from"] = example.old
+    assert "The next resize says which apply here" in written("", "runbook", told)
+    told["run"]["failure"] = {"word": "rolled_back"}
+    assert "The next resize says which apply here" not in written("", "runbook", told)
+
+
 def test_a_file_that_cannot_be_kept_is_named_and_left(example: t.Any) -> None:
     damaged = "# Fleet\n<!-- BEGIN kvfleet.radiance: managed; services -->\n| mine |\n"
-    made = _documents.fleet_document(damaged, "agents", about(UNIT, [], example.new))
+    made = document(damaged, "agents", about(UNIT, [], example.new))
     assert made["text"] == damaged
     assert made["objection"].startswith("AGENTS.md: line 2: the block 'services' begins there and has no END.")
-    made = _documents.fleet_document("na\ufffdve\n", "llms", about(UNIT, [], example.new))
+    made = document("na\ufffdve\n", "llms", about(UNIT, [], example.new))
     assert made == {
         "text": "na\ufffdve\n",
         "objection": "llms.txt: line 1 is not UTF-8 text. Nothing was changed. Convert the file first.",
@@ -243,7 +257,6 @@ def test_names_and_paths_that_mean_something_to_markdown(linter: PyMarkdownApi, 
     paths = {"runbook": "docs/The [q] (1).md", "env": "a b|c*.env"}
     told = about({**UNIT, "per_host": True, "paths": paths}, [example.planned(), example.switched()], example.new)
     told["host"] = "web|1*"
-    told["files"] = _files.file_names(told["service"], told["host"])
     texts = {kind: written("", kind, told) for kind in KINDS}
     assert all(findings(linter, text) == [] for text in texts.values())
     assert (

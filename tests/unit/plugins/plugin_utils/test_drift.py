@@ -145,6 +145,8 @@ def test_a_switch_on_record_explains_a_fleet_directory_that_is_behind(example: t
     assert set(directions(found).values()) == {"fleet_differs"}
     assert found["explained"] is True
     assert "25,844 + 5,119" in found["says"]
+    # Somebody may have set it back, which looks the same: the way to say so is told with it.
+    assert found["says"].endswith("It is written now; who set it back by hand says so with -e drift=apply.")
 
 
 def test_a_pair_that_crashed_in_its_probation_explains_a_fleet_directory_that_is_ahead(

@@ -74,6 +74,27 @@ def test_a_service_that_was_switched_names_what_undoes_it(example: t.Any) -> Non
     assert _summary.service_outcome(late) == LATE
 
 
+def test_the_end_of_a_handover_names_the_command_back(example: t.Any) -> None:
+    command = "ansible-playbook playbooks/resize.yml -l a -e service=day -e handover=true"
+    run = {"service": example.service, "plan": example.plan, "making": {"id": "x"}, "probes": {}, "undo": ""}
+    run["switched"] = {"others": [{"service": "day", "stance": "handed_over"}, {"service": "b", "stance": "beside"}]}
+    run["hands_back"] = {"day": command}
+    said = _summary.service_outcome(run)
+    first = "24,000 + 5,120 → 25,844 + 5,119, day stopped for it; this hands the cards back:"
+    assert (said["word"], said["says"]) == ("switched", f"{first}\n{command}")
+    # On the screen it is a line to paste.
+    lines = _summary.summary_report(_summary.summary(["a"], {"a": _summary.host_outcome({}, [said])}))
+    assert lines[-1].strip() == command
+    # So it is where the probes leave a doubt.
+    doubt = {**run, "probes": {"boundary": {"verdict": "inconclusive", "says": "other traffic."}, "rates": {"x": 1}}}
+    assert _summary.service_outcome(doubt)["says"] == (
+        "25,844 + 5,119 is kept. boundary: other traffic. day stopped for it; this hands the cards back:\n" + command
+    )
+    # Nobody was stopped: nothing of it.
+    beside = {**run, "switched": {"others": [{"service": "day", "stance": "beside"}]}}
+    assert _summary.service_outcome(beside)["says"] == "24,000 + 5,120 → 25,844 + 5,119"
+
+
 def test_probes_that_nobody_answered_leave_a_doubt(example: t.Any) -> None:
     probes = {"calibration": None, "boundary": None, "rates": None}
     run = {"service": example.service, "plan": example.plan, "making": {"id": "x"}, "probes": probes}

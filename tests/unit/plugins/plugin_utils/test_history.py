@@ -9,7 +9,9 @@ import typing as t
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history, _schemas
+
+UNDO = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=previous"
 
 
 def test_no_record_says_nothing(example: t.Any) -> None:
@@ -107,7 +109,7 @@ def test_previous_is_what_ran_before_the_last_switch(example: t.Any) -> None:
     planned = example.planned()
     failed = example.planned("ffffffffffff", to={**example.new, "weights_mib": 20000})
     record = [planned, example.switched(), failed, example.rolled_back("ffffffffffff")]
-    back = _history.way_back(record, "previous")
+    back = _history.way_back(record, "previous", UNDO)
     assert back["to"] == example.old
     assert back["returns_to"] == planned["id"]
     assert "24,000 + 5,120" in back["says"]
@@ -116,23 +118,23 @@ def test_previous_is_what_ran_before_the_last_switch(example: t.Any) -> None:
 def test_an_id_leads_to_what_its_line_put_in_force(example: t.Any) -> None:
     planned, switched = example.planned(), example.switched()
     record = [planned, switched]
-    assert _history.way_back(record, switched["id"])["to"]["weights_mib"] == 25844
+    assert _history.way_back(record, switched["id"], UNDO)["to"]["weights_mib"] == 25844
     # The header of an env names its planned line: that id leads back to the pair of that very env.
-    assert _history.way_back(record, planned["id"])["to"] == example.new
-    assert _history.way_back([*record, example.rolled_back()], example.rolled_back()["id"])["to"] == example.old
+    assert _history.way_back(record, planned["id"], UNDO)["to"] == example.new
+    assert _history.way_back([*record, example.rolled_back()], example.rolled_back()["id"], UNDO)["to"] == example.old
 
 
 def test_what_was_planned_and_did_not_hold_never_ran(example: t.Any) -> None:
     planned, failed = example.planned(), [example.planned("f" * 12), example.rolled_back("f" * 12)]
     record = [planned, example.switched(), *failed]
-    ran = {entry["id"]: _history.way_back(record, entry["id"])["ran"] for entry in record}
+    ran = {entry["id"]: _history.way_back(record, entry["id"], UNDO)["ran"] for entry in record}
     assert ran == {planned["id"]: True, record[1]["id"]: True, failed[0]["id"]: False, failed[1]["id"]: True}
-    assert _history.way_back(record, "previous")["ran"] is True
+    assert _history.way_back(record, "previous", UNDO)["ran"] is True
 
 
 def test_a_pair_that_the_engine_derived_is_returned_to_in_whole_mib(example: t.Any) -> None:
     derived = {**example.old, "weights_mib": 24002.56, "kv_mib": 5119.96}
-    back = _history.way_back([example.planned(**{"from": derived}), example.switched()], "previous")
+    back = _history.way_back([example.planned(**{"from": derived}), example.switched()], "previous", UNDO)
     assert back["to"] == {**example.old, "weights_mib": 24002, "kv_mib": 5119}
     assert back["says"].startswith("returning to 24,002 + 5,119 of record ")
 
@@ -140,8 +142,15 @@ def test_a_pair_that_the_engine_derived_is_returned_to_in_whole_mib(example: t.A
 @pytest.mark.parametrize("to", ["previous", "0123456789ab"])
 def test_an_empty_record_leads_nowhere(to: str) -> None:
     with pytest.raises(RadianceError) as caught:
-        _history.way_back([], to)
+        _history.way_back([], to, UNDO)
     assert caught.value.code == "nothing_to_return_to"
+
+
+def test_without_a_switch_on_record_the_command_that_states_a_pair_is_named() -> None:
+    with pytest.raises(RadianceError) as caught:
+        _history.way_back([], "previous", UNDO)
+    command = "ansible-playbook playbooks/resize.yml -l dankserver -e service=flashnext -e weights_mib=… -e kv_mib=…"
+    assert caught.value.text.split("\n")[1:] == [command]
 
 
 def test_a_planned_line_gets_the_attempt_of_its_plan(example: t.Any) -> None:
@@ -165,6 +174,48 @@ def test_a_planned_line_has_neither_prices_nor_options_nor_arms(example: t.Any) 
     assert _history.record_entry(own, "planned", "dankserver", "flashnext", record=[before]) == before
 
 
+def run_that_ended(example: t.Any, word: str, *phases: str) -> dict[str, t.Any]:
+    """A run whose switch failed in the last of ``phases``."""
+    told = [{"name": name, "seconds": 0.1, "says": f"what {name} came to"} for name in phases]
+    own = {"service": example.service, "making": example.planned(), "record": []}
+    return {**own, "switched": {"phases": told} if phases else {}, "failure": {"word": word, "says": "x"}}
+
+
+@pytest.mark.parametrize("phases", [("lock",), ("lock", "precheck"), ("lock", "precheck", "drain")])
+def test_a_switch_that_was_refused_before_it_stopped_anything_is_put_on_record(example: t.Any, phases: t.Any) -> None:
+    run = run_that_ended(example, "refused", *phases)
+    (line,) = _history.refused_entries(run, "dankserver")
+    assert (line["kind"], line["attempt"]) == ("refused", "0123456789ab")
+    assert (line["phase"], line["says"]) == (phases[-1], f"what {phases[-1]} came to")
+    assert _schemas.problems(line, "record") == []
+    # Refused again in the same words it is the same line.
+    before = {**line, "at": "2026-01-01T00:00:00Z"}
+    assert _history.refused_entries({**run, "record": [run["making"], before]}, "dankserver") == [before]
+
+
+@pytest.mark.parametrize(
+    ("word", "phases"),
+    [
+        ("rolled_back", ("lock", "precheck", "drain", "stop", "restore", "start", "ready")),
+        ("not_serving", ("lock", "precheck", "drain", "stop")),
+        ("refused", ()),
+        ("not_reached", ("lock", "precheck")),
+    ],
+)
+def test_nothing_is_called_refused_that_got_further_or_was_lost(example: t.Any, word: str, phases: t.Any) -> None:
+    assert _history.refused_entries(run_that_ended(example, word, *phases), "dankserver") == []
+    planned_nothing = {**run_that_ended(example, "refused", "precheck"), "making": None}
+    assert _history.refused_entries(planned_nothing, "dankserver") == []
+
+
+def test_what_was_refused_neither_made_a_pair_nor_leads_anywhere(example: t.Any) -> None:
+    refused = example.entry("refused", phase="precheck", says="image_missing")
+    assert _history.history([example.planned(), refused], example.new)["made"] is None
+    assert _history.history([example.planned(), refused], example.new)["failed"] == []
+    with pytest.raises(RadianceError):
+        _history.way_back([example.planned(), refused], refused["id"], UNDO)
+
+
 def test_open_verdicts_leave_no_line(example: t.Any) -> None:
     verdicts: list[dict[str, t.Any]] = [
         {"id": "weights_mib", "verdict": "held", "measured": 25844, "says": ""},
@@ -181,12 +232,13 @@ def test_open_verdicts_leave_no_line(example: t.Any) -> None:
 def test_an_unknown_id_lists_the_choices_one_a_line(example: t.Any) -> None:
     planned, switched = example.planned(), example.switched()
     with pytest.raises(RadianceError) as told:
-        _history.way_back([planned, switched, example.verdict("weights_mib", "held", 1)], "ffff")
-    first, *choices = told.value.text.split("\n")
+        _history.way_back([planned, switched, example.verdict("weights_mib", "held", 1)], "ffff", UNDO)
+    first, *choices, last = told.value.text.split("\n")
     assert told.value.code == "nothing_to_return_to"
     assert "to=ffff" in first and "to=previous" in first
     # What was only planned is no choice, and one line an attempt is enough.
     assert choices == [f"{switched['id']} {switched['at']} 25,844 + 5,119, 3 x 200,000, fp8, depth 2"]
+    assert last == f"Which of them can be had: {UNDO.replace('previous', 'list')}"
 
 
 def test_a_pair_that_was_rolled_back_before_is_pointed_out(example: t.Any) -> None:

@@ -9,9 +9,11 @@ import typing as t
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._history_report import history_report
 
+UNDO = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=previous"
+
 
 def told(example: t.Any, record: t.Any, **service: t.Any) -> list[str]:
-    lines = history_report(record, {**example.service, **service}, "dankserver")
+    lines = history_report(record, {**example.service, **service}, "dankserver", {"undo": UNDO})
     assert max(map(len, lines)) <= 100, max(lines, key=len)
     return lines
 
@@ -58,8 +60,10 @@ def test_predictions_stand_beside_what_was_measured(example: t.Any) -> None:
     ]
     lines = told(example, record)
     first = lines.index(f"{record[0]['at']}  attempt aaaaaaaaaaaa, rolled back in phase referee")
-    back = f"-e to={record[5]['id']} returns to it"
+    back = f"to={record[5]['id']} returns to it"
     second = lines.index(f"{record[4]['at']}  attempt bbbbbbbbbbbb, switched after 41 s; {back}")
+    command = "  ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=ID"
+    assert lines[lines.index("to return to one:") + 1] == command
     # What was refuted stays where it was refuted, with its limits and its reason, whatever held since.
     failed, good = lines[first:second], lines[second:]
     assert row(failed, "settled_free_mib.card0  ") == "settled_free_mib.card0 210.12 to 220.36 MiB 149.19 killed"
@@ -73,6 +77,20 @@ def test_predictions_stand_beside_what_was_measured(example: t.Any) -> None:
     assert row(lines, "quantity") == "quantity held killed void share held last killed"
     (settled,) = [line for line in lines if line.startswith("  settled_free_mib ")]
     assert settled.split() == ["settled_free_mib", "1", "1", "0", "50%", record[3]["at"]]
+
+
+def test_an_attempt_that_was_refused_says_when_and_why(example: t.Any) -> None:
+    planned = example.planned()
+    refused = example.entry("refused", phase="precheck", says="The runtime does not have the image x:2.")
+    lines = told(example, [planned, refused])
+    head = f"{planned['at']}  attempt 0123456789ab"
+    assert f"{head}, refused in phase precheck, before anything was stopped" in lines
+    assert "  refused: The runtime does not have the image x:2." in lines
+    # Nothing has ended it: that is said where it is so, and no more where it was tried again and held.
+    assert f"{head}, no end of it is on record" in told(example, [planned])
+    again = [planned, refused, example.switched()]
+    assert f"{head}, switched after 41 s; to={again[2]['id']} returns to it" in told(example, again)
+    assert not any("refused" in line for line in told(example, again))
 
 
 def test_what_was_printed_in_gib_is_told_with_its_rounding(example: t.Any) -> None:

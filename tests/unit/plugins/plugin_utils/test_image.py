@@ -314,23 +314,26 @@ def test_lines_hold_the_image_and_old_lines_stay_valid(example: t.Any) -> None:
 
 def test_the_way_back_has_its_image(example: t.Any) -> None:
     record = [planned(example, AFTER, BEFORE), switched(example, AFTER)]
-    assert _history.way_back(record, "previous")["image"] == BEFORE
-    assert _history.way_back(record, record[1]["id"])["image"] == AFTER
+    assert _history.way_back(record, "previous", "")["image"] == BEFORE
+    assert _history.way_back(record, record[1]["id"], "")["image"] == AFTER
     # A tag may mean another image since: what ran then had this digest.
     known = {**record[0], "image_digest_before": OLD}
-    assert _history.way_back([known, record[1]], "previous")["image"] == f"localhost/radiance@{OLD}"
+    assert _history.way_back([known, record[1]], "previous", "")["image"] == f"localhost/radiance@{OLD}"
     pinned = {**known, "image_before": f"localhost/radiance@{OLD}"}
-    assert _history.way_back([pinned, record[1]], "previous")["image"] == f"localhost/radiance@{OLD}"
+    assert _history.way_back([pinned, record[1]], "previous", "")["image"] == f"localhost/radiance@{OLD}"
     old = [example.planned(), example.switched()]
-    assert (_history.way_back(old, "previous")["image"], _history.way_back(old, old[1]["id"])["image"]) == (None, None)
+    assert (_history.way_back(old, "previous", "")["image"], _history.way_back(old, old[1]["id"], "")["image"]) == (
+        None,
+        None,
+    )
     with pytest.raises(RadianceError) as unknown:
-        _history.way_back([*old, *record], "ffffffffffff")
-    assert [line.rpartition(", ")[2] for line in unknown.value.text.splitlines()[1:]] == ["–", AFTER]
+        _history.way_back([*old, *record], "ffffffffffff", "")
+    assert [line.rpartition(", ")[2] for line in unknown.value.text.splitlines()[1:-1]] == ["–", AFTER]
 
 
 def test_returning_to_an_image_is_not_refused_by_what_another_one_printed(example: t.Any) -> None:
     back = {
-        **_history.way_back([planned(example, AFTER, BEFORE), switched(example, AFTER)], "previous"),
+        **_history.way_back([planned(example, AFTER, BEFORE), switched(example, AFTER)], "previous", ""),
         "objection": "",
     }
     image = _image.image_choice(PODMAN, BEFORE, told(OLD), {**LEDGER, "source": {"image": AFTER, "image_digest": NEW}})

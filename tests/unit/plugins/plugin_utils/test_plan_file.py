@@ -12,6 +12,13 @@ import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _plan_file, _request
 
+ANEW = "ansible-playbook playbooks/plan.yml -l dankserver -e service=flashnext -e plan_file=FILE"
+
+
+def reviewed(plan: dict[str, t.Any]) -> dict[str, t.Any]:
+    """An item of a plan file."""
+    return {"host": "dankserver", "service": "flashnext", "request": {}, "plan": plan}
+
 
 def test_a_plan_file_is_for_its_hosts_only(example: t.Any, tmp_path: pathlib.Path) -> None:
     run = {"service": example.service, "options": {"pair": "fill"}, "plan": example.plan}
@@ -37,22 +44,24 @@ def test_a_plan_file_that_is_none_is_named(example: t.Any, tmp_path: pathlib.Pat
     path.write_text(text)
     found = _request.request_objection({"plan": str(path)}, [example.service], "dankserver")
     assert said in found
-    assert str(path) in found or "plans nothing" in said
+    assert str(path) in found and ANEW in found or "plans nothing" in said
 
 
 def test_the_same_plan_of_the_same_boot_meets_no_objection(example: t.Any) -> None:
-    assert _plan_file.plan_objection(example.plan, {"plan": dict(example.plan)}) == ""
+    assert _plan_file.plan_objection(example.plan, reviewed(example.plan)) == ""
     assert _plan_file.plan_objection(example.plan, None) == ""
 
 
 def test_a_plan_of_another_boot_is_stale_and_names_both(example: t.Any) -> None:
-    says = _plan_file.plan_objection(example.plan, {"plan": {**example.plan, "fingerprint": "ffffffffffff"}})
+    says = _plan_file.plan_objection(example.plan, reviewed({**example.plan, "fingerprint": "ffffffffffff"}))
     assert says.startswith("plan_is_stale:")
     assert "ffffffffffff" in says and "10644b1004ce" in says
+    assert says.endswith(f"\n{ANEW}")
 
 
 def test_an_edited_plan_is_refused_and_the_part_is_named(example: t.Any) -> None:
     edited = {**example.plan, "to": {**example.new, "weights_mib": 26000}}
-    says = _plan_file.plan_objection(example.plan, {"plan": edited})
+    says = _plan_file.plan_objection(example.plan, reviewed(edited))
     assert says.startswith("plan_differs:")
     assert " in to." in says
+    assert says.endswith(f"\n{ANEW}")

@@ -98,6 +98,21 @@ def test_a_pair_that_a_command_stated_is_not_filled_and_that_is_told(example: t.
     assert note not in " ".join(" ".join(planned()["report"]).split())
 
 
+def test_what_was_before_the_last_switch_is_completed_unless_it_is_to_be_applied(example: t.Any) -> None:
+    now = {**example.old, "weights_mib": 24000, "kv_mib": 5120}
+    before = {**now, "weights_mib": 22000}
+    made = [example.planned(**{"from": before, "to": now}), example.switched(to=now)]
+    env = {**read()["env"], "exists": True, "values": {"VRAM_WEIGHTS_MIB": "22000", "VRAM_KV_MIB": "5120"}}
+    there = {"texts": {}, "entries": made}
+    service = {**SERVICE, "pair": "keep"}
+    told = read(record=made, there=there, env=env, files=[{**ABSENT, "path": "/f"}] * 3)
+    completed = _planned.planned_run(service, told, {}, ABOUT)
+    assert (completed["failure"], completed["drift"]["explained"], completed["plan"]["restart"]) == (None, True, False)
+    applied = _planned.planned_run(service, told, {"drift": "apply"}, {**ABOUT, "drift": "apply"})
+    assert (applied["failure"], applied["plan"]["restart"]) == (None, True)
+    assert (applied["plan"]["to"]["weights_mib"], applied["plan"]["to"]["kv_mib"]) == (22000, 5120)
+
+
 def test_the_first_thing_that_stands_in_the_way_is_told(tmp_path: pathlib.Path) -> None:
     damaged = f"# BEGIN kvfleet.radiance: managed; {SERVICE['name']}\n"
     about: dict[str, t.Any] = {"documents": {"agents": f"<!-- {damaged[2:-1]} -->\n"}}
@@ -186,6 +201,16 @@ def test_what_does_not_run_is_started_and_returns_to_another_pair_alone(
     told["boot"]["last_boot"] = "It does not run"
     run = planned(told, request=request_, handover=handover)
     assert (run["plan"]["restart"], run["returns"], run["undo"]) == (True, returns, "UNDO" if returns else "")
+
+
+def test_a_plan_that_takes_the_cards_of_another_keeps_the_command_back() -> None:
+    other = {"service": "day", "stance": "in_the_way", "both_run": False, "says": "Day runs."}
+    undo = "ansible-playbook playbooks/rollback.yml -l alpha -e service=flashnext -e to=previous"
+    run = planned(read(others=[other]), handover=True, undo=undo)
+    command = "ansible-playbook playbooks/resize.yml -l alpha -e service=day -e handover=true"
+    assert run["hands_back"] == {"day": command}
+    assert command in " ".join(" ".join(run["report"]).split())
+    assert planned()["hands_back"] == {}
 
 
 def test_a_plan_that_only_reads_is_shown_whoever_has_the_cards() -> None:

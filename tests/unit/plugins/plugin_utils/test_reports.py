@@ -57,9 +57,12 @@ def test_a_plan_fits_a_screen_and_says_everything(example: t.Any) -> None:
 
 
 def test_before_a_restart_the_options_are_only_named(example: t.Any) -> None:
-    lines = _plan_report.plan_report(example.plan, about(brief=True))
+    undo = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=previous"
+    lines = _plan_report.plan_report(example.plan, about(brief=True, undo=undo))
     text = one(lines)
-    assert "one_more_sequence: what each would cost is in playbooks/plan.yml" in text
+    assert "options one_more_sequence" in text
+    plan = "ansible-playbook playbooks/plan.yml -l dankserver -e service=flashnext"
+    assert f"            what each would cost: {plan}" in lines
     assert "-e max_num_seqs=4" not in text
 
 

@@ -20,6 +20,7 @@ def test_every_line_of_the_record_fits_its_schema(example: t.Any) -> None:
         example.planned(),
         example.switched(),
         example.rolled_back(),
+        example.entry("refused", phase="precheck", says="No room."),
         example.verdict("weights_mib", "held", 25844),
         example.verdict("prefill_tps", "open", None),
         example.entry("probed", calibration=None, boundary={}, rates=None),

@@ -12,8 +12,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.files import masked_argv
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden, masked_argv
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._serve_script import engine_flags, read_script
 
 ENV = {"SLAB": "24000", "POOL": "5120", "EMPTY": "", "MODEL": "/models/q.rad"}
@@ -242,3 +241,29 @@ def test_a_secret_that_was_hidden_is_a_word_like_another() -> None:
     assert masked_argv(words) == masked_argv([*runs, "--tp", "2"])
     assert masked_argv(runs)[4:6] == ["-eA_KEY=********", "--env=B_KEY=********"]
     assert "hush" not in " ".join(words)
+
+
+# Each with the words that a shell makes of it.
+SECRET_SCRIPTS = [
+    (
+        'exec e -e A_TOKEN="${A_TOKEN:-SECRET}" --api-key ${A_KEY:-SECRET}\n',
+        ["e", "-e", "A_TOKEN=SECRET", "--api-key", "SECRET"],
+    ),
+    ("A_KEY='SECRET'; export A_KEY\nexec e --api-key \"$A_KEY\" --tp 2\n", ["e", "--api-key", "SECRET", "--tp", "2"]),
+    ('exec e ${EMPTY:-} -e "DB=postgres://u:SECRET@h:1/d"\n', ["e", "-e", "DB=postgres://u:SECRET@h:1/d"]),
+    ('exec e --header="Authorization: Bearer SECRET" i\n', ["e", "--header=Authorization: Bearer SECRET", "i"]),
+    ("exec e -H 'X-Api-Key: SECRET' i\n", ["e", "-H", "X-Api-Key: SECRET", "i"]),
+    ('exec e --x \'{"api_key": "SECRET", "n": 1}\' i\n', ["e", "--x", '{"api_key": "SECRET", "n": 1}', "i"]),
+    ('exec curl -fsS -u "me:SECRET" i\n', ["curl", "-fsS", "-u", "me:********", "i"]),
+    ("exec e --api-key \\\n  SECRET \\\n  --tp 2\n", ["e", "--api-key", "SECRET", "--tp", "2"]),
+]
+
+
+@pytest.mark.parametrize(("serve", "runs"), SECRET_SCRIPTS)
+@hypothesis.given(secret=st.from_regex("[A-Za-z0-9_.+%,=-]{0,20}[A-Za-z0-9]", fullmatch=True))
+@hypothesis.settings(max_examples=20)
+def test_a_script_without_its_secrets_gives_what_runs(serve: str, runs: list[str], secret: str) -> None:
+    shown = hidden(serve.replace("SECRET", secret))
+    assert shown == serve.replace("SECRET", "********")
+    words = [field.text for field in read_script(shown, "/s/serve.sh", {"EMPTY": ""}, "/s/q.env").command]
+    assert masked_argv(words) == masked_argv([word.replace("SECRET", secret) for word in runs])

@@ -350,7 +350,7 @@ def test_a_way_back_leads_to_what_was_adopted() -> None:
     fields = {"to": to, "image": "x:1", "fingerprint": "0a", "files": ["scripts/qwen.env"], "env_names": NAMES}
     line = _history.record_entry(fields, "adopted", HOST, "qwen")
     assert _schemas.problems(line, "record") == []
-    back = _history.way_back([line], line["id"])
+    back = _history.way_back([line], line["id"], "")
     assert (back["to"]["weights_mib"], back["image"], back["ran"]) == (24000, "x:1", True)
     with pytest.raises(RadianceError, match=line["id"]):
-        _history.way_back([line], "nothing")
+        _history.way_back([line], "nothing", "")

@@ -38,7 +38,7 @@ def record(example: t.Any) -> list[dict[str, t.Any]]:
 
 
 def test_the_way_back_has_pair_and_shape_and_dtype_and_image(example: t.Any) -> None:
-    back = _history.way_back(record(example), "previous")
+    back = _history.way_back(record(example), "previous", UNDO)
     assert back["to"] == example.old
     assert back["image"] == OLD_IMAGE
     image = {"image": OLD_IMAGE, "digest": f"sha256:{'a' * 64}", "version": "1.0.13", "same": False}
@@ -52,15 +52,16 @@ def test_the_way_back_has_pair_and_shape_and_dtype_and_image(example: t.Any) -> 
     }
     assert (options["image"], options["image_digest"]) == (OLD_IMAGE, f"sha256:{'a' * 64}")
     # By its id, forward again.
-    forward = _history.way_back(record(example), "0badc0ffee00")
+    forward = _history.way_back(record(example), "0badc0ffee00", UNDO)
     assert (forward["to"], forward["image"], forward["ran"]) == (WHOLE, NEW_IMAGE, True)
 
 
 def test_an_unknown_id_names_the_command_that_lists(example: t.Any) -> None:
     with pytest.raises(RadianceError) as refused:
-        _history.way_back(record(example), "4bd1e73f82f0")
+        _history.way_back(record(example), "4bd1e73f82f0", UNDO)
     assert "to=4bd1e73f82f0 names no line of the record" in refused.value.text
-    assert "playbooks/rollback.yml -e to=list shows what there is to return to" in refused.value.text.split("\n")[0]
+    command = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=list"
+    assert refused.value.text.split("\n")[-1] == f"Which of them can be had: {command}"
 
 
 def test_the_list_tells_what_can_be_had(example: t.Any) -> None:
@@ -99,4 +100,5 @@ def test_a_process_has_no_image_to_miss_and_a_record_may_hold_nothing(example: t
     lines = _ways_back.ways_back_report([example.planned(), example.switched()], example.service, "h", {"undo": UNDO})
     assert lines[2].endswith("–      yes")
     lines = _ways_back.ways_back_report([example.planned()], example.service, "h", {"undo": UNDO})
-    assert lines[1].startswith("  nothing: no switch is on record.")
+    state = "ansible-playbook playbooks/resize.yml -l dankserver -e service=flashnext -e weights_mib=… -e kv_mib=…"
+    assert lines[1:] == ["  nothing: no switch is on record. State a pair:", f"  {state}"]

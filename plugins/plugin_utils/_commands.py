@@ -1,0 +1,18 @@
+# Copyright: kvfleet.radiance maintainers
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands that a person can paste, for the host and the service that is told of."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+
+def playbook(book: str, host: str, service: str, *words: str) -> str:
+    """The command that runs a playbook of ours, ``book`` its path, for one service; ``words`` are further arguments."""
+    return " ".join(["ansible-playbook", book, "-l", shlex.quote(host), "-e", f"service={service}", *words])
+
+
+def beside(undo: str, play: str = "resize") -> str:
+    """The command of ``play`` in the same place, for the same host and service, as the one that undoes a resize."""
+    return re.sub(r"\brollback\b", play, re.sub(r" -e to=\S+", "", undo), count=1)
