@@ -33,7 +33,7 @@ SECRET_NAME = (
 )
 _NO_NAME_BEFORE = r"(?<![\w.$-])"
 _BLANKS = r"(?:[ \t]|\\[ \n])"
-# What a shell takes for one word.
+# What a shell takes for one word, up to so many pieces of it.
 _COMMAND = r"\$\((?:[^()\n]|\([^()\n]*\))*\)"
 _BRACES = r"\$\{(?:[^{}\n]|\$\{[^{}\n]*\})*\}"
 _WORD = re.compile(
@@ -71,10 +71,13 @@ _FORMS = (
     re.compile(
         rf"(?i)(\\?[\"']?)(?<![\w.$-]){SECRET_NAME}\1[ \t]*:[ \t]*(?P<q>\\?[\"'])(?P<secret>(?:(?!(?P=q))[^\n])+)"
     ),
+    # scheme://user:value@host
     re.compile(r"(?i)(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:(?P<secret>[^\s/'\"]+)@"),
+    # Without its header; the words of a sentence are none.
     re.compile(
         r"(?:(?<=[\"'])(?i:bearer)[ \t]+|\b(?i:bearer)[ \t]+(?=\*{8}|\S{5})(?=\*|\S*[0-9A-Z]))(?P<secret>[\w.~+/=*-]+)"
     ),
+    # What services give out, by its beginning, which stays so that the mask is known for one; no part of a path.
     re.compile(r"(?<![\w/-])(?:hf_|gh[pousr]_|gsk_)(?P<secret>[A-Za-z0-9]{20,}|\*{8})"),
     re.compile(r"(?<![\w/-])(?:github_pat_|nvapi-)(?P<secret>[\w-]{20,}|\*{8})"),
     re.compile(r"(?<![\w/-])(?:sk|glpat|xox[abprs])-(?P<secret>(?=[\w-]*[0-9])[\w-]{12,}|\*{8})"),
