@@ -33,7 +33,7 @@ SECRET_NAME = (
 )
 _NO_NAME_BEFORE = r"(?<![\w.$-])"
 _BLANKS = r"(?:[ \t]|\\[ \n])"
-# What a shell takes for one word.
+# What a shell takes for one word, up to so many pieces of it.
 _COMMAND = r"\$\((?:[^()\n]|\([^()\n]*\))*\)"
 _BRACES = r"\$\{(?:[^{}\n]|\$\{[^{}\n]*\})*\}"
 _WORD = re.compile(
@@ -55,7 +55,9 @@ _GOES_ON = re.compile(
 
 # What stands before a secret, the end of the match being its beginning.
 _ASSIGNED = re.compile(rf"(?im){_NO_NAME_BEFORE}(?:-e)?{SECRET_NAME}=|^[ \t]*{SECRET_NAME}[ \t]*=[ \t]*")
-_OPTION = re.compile(rf"(?i){_NO_NAME_BEFORE}--?(?=[a-z]){SECRET_NAME}[\"']?,?{_BLANKS}+(?!--[a-z])")
+# --no-ask-password has no value.
+_FLAG = rf"--?(?=[a-z])(?!no-){SECRET_NAME}"
+_OPTION = re.compile(rf"(?i){_NO_NAME_BEFORE}{_FLAG}[\"']?,?{_BLANKS}+(?!--[a-z])")
 _DEFAULT = re.compile(rf"(?i)\$\{{{SECRET_NAME}(?::?[-=]|:?\+(?![\"']?[-$]))")
 # Of a header, or of YAML.
 _SCHEME = rf"(?:(?:bearer|basic|digest|token){_BLANKS}+)?"
@@ -69,13 +71,17 @@ _FORMS = (
     re.compile(
         rf"(?i)(\\?[\"']?)(?<![\w.$-]){SECRET_NAME}\1[ \t]*:[ \t]*(?P<q>\\?[\"'])(?P<secret>(?:(?!(?P=q))[^\n])+)"
     ),
+    # scheme://user:value@host
     re.compile(r"(?i)(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:(?P<secret>[^\s/'\"]+)@"),
+    # Without its header; the words of a sentence are none.
     re.compile(
         r"(?:(?<=[\"'])(?i:bearer)[ \t]+|\b(?i:bearer)[ \t]+(?=\*{8}|\S{5})(?=\*|\S*[0-9A-Z]))(?P<secret>[\w.~+/=*-]+)"
     ),
-    re.compile(r"(?<![\w-])(?:hf_|gh[pousr]_|github_pat_|nvapi-|gsk_)(?P<secret>\w{16,}|\*{8})"),
-    re.compile(r"(?<![\w-])(?:sk|glpat|xox[abprs])-(?P<secret>(?=[\w-]*[0-9])[\w-]{12,}|\*{8})"),
-    re.compile(r"(?<![\w-])eyJ(?P<secret>\w[\w-]{8,}\.[\w-]+\.[\w-]+|\*{8})"),
+    # What services give out, by its beginning, which stays so that the mask is known for one; no part of a path.
+    re.compile(r"(?<![\w/-])(?:hf_|gh[pousr]_|gsk_)(?P<secret>[A-Za-z0-9]{20,}|\*{8})"),
+    re.compile(r"(?<![\w/-])(?:github_pat_|nvapi-)(?P<secret>[\w-]{20,}|\*{8})"),
+    re.compile(r"(?<![\w/-])(?:sk|glpat|xox[abprs])-(?P<secret>(?=[\w-]*[0-9])[\w-]{12,}|\*{8})"),
+    re.compile(r"(?<![\w/-])eyJ(?P<secret>\w[\w-]{8,}\.[\w-]+\.[\w-]+|\*{8})"),
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?P<secret>(?:[^-]|-(?!----)){1,20000})"),
 )
 # A password that only its place in a command tells.
@@ -105,7 +111,7 @@ def masked_argv(argv: t.Sequence[str]) -> list[str]:
     """An argv list without its secrets. A word has one value, blanks and all."""
     shown: list[str] = []
     for before, word in zip(["", *argv], argv):
-        secret = re.fullmatch(rf"(?i)--?{SECRET_NAME}", before)
+        secret = re.fullmatch(rf"(?i){_FLAG}", before)
         named = re.match(rf"(?i)(?:-e=?|--env=)?{SECRET_NAME}=", word)
         shown.append(MASK if secret else named[0] + MASK if named else hidden(word))
     return shown

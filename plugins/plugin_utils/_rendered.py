@@ -30,7 +30,7 @@ def rendered_run(
     the host), ``documents`` (kind to text, of the fleet directory), ``check`` and ``undo`` (the command).
     """
     try:
-        return _rendered({**run, "making": None, "failure": None}, service, about)
+        return _rendered({**run, "service": service, "making": None, "failure": None}, service, about)
     except RadianceError as error:
         return {**run, "failure": _summary.failure({"msg": error.text, "code": error.code})}
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -142,6 +143,19 @@ def test_check_mode_after_it_has_nothing_to_show(used: Checkout) -> None:
     assert run.code == 0, run.text
     assert "+VRAM_WEIGHTS_MIB" not in run.text
     assert used.files() == before
+
+
+def test_a_switch_that_is_refused_before_the_stop_is_on_record_with_its_reason(used: Checkout) -> None:
+    with used.one("target/.kvfleet/flashnext/lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run = used.rehearse("-e", "weights_mib=25000", "-e", "kv_mib=5119", "-e", "probes=none")
+    assert host_word(used) == "refused", run.text
+    assert len(run.pids) == 1
+    assert pair(used.target_env()) == NEW
+    planned, refused = used.record()[-2:]
+    assert (planned["kind"], refused["kind"], refused["phase"]) == ("planned", "refused", "lock")
+    assert refused["attempt"] == planned["attempt"]
+    assert "is held by" in refused["says"] and "Nothing was changed." in refused["says"]
 
 
 def test_the_log_for_a_report_has_the_figures_and_nothing_of_this_machine(used: Checkout) -> None:

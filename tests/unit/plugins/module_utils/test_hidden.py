@@ -12,7 +12,7 @@ import hypothesis.strategies as st
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, hidden, put_back
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, hidden, masked_argv, put_back
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 
 TEXT = """\
@@ -197,6 +197,11 @@ def test_a_secret_wherever_a_script_or_an_env_has_it(line: str, shown: str) -> N
     assert refused.value.code == "secret_missing"
 
 
+def test_a_flag_that_asks_for_no_password_has_no_value() -> None:
+    assert masked_argv(["systemctl", "--no-ask-password", "start", "x"])[2:] == ["start", "x"]
+    assert masked_argv(["e", "--password", "hush", "x"])[2:] == ["********", "x"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -206,6 +211,7 @@ def test_a_secret_wherever_a_script_or_an_env_has_it(line: str, shown: str) -> N
         "--tokenizer /models/tok --max-tokens 5 --kv-cache-dtype fp8",
         "--api-key-file /k --prefix-caching-hash-algo sha256",
         "MODEL=/models/hf_checkpoints/x",
+        "MODEL=/models/sk-4b-instruct-2507/hf_quantized_weights_v2",
         "podman run --user 1000:1000 -v hf-token:/root/token:ro i",
         "http://127.0.0.1:8000/v1",
         "git clone ssh://git@host/x",
@@ -216,6 +222,7 @@ def test_a_secret_wherever_a_script_or_an_env_has_it(line: str, shown: str) -> N
         "TOKEN=$(cat /k)",
         'TOKEN="$a$b"',
         "e --api-key --tp 2",
+        "systemctl --no-ask-password start x",
         'if [ "$API_KEY" = "" ]; then echo "no HF_TOKEN=" >&2; x="y"',
         'grep -q "^API_KEY=" file "x"',
         "# don't know the key: see the docs, where a bearer token is asked for",

@@ -18,12 +18,13 @@ BATS = (HANDMADE / "tests" / "qwen.bats").read_text()
 DECLARED = yaml.safe_load(HANDMADE.with_suffix(".yml").read_text())["all"]["hosts"]["dankserver-a"][
     "endpoint_services"
 ][0]
-# What the kernel shows of the client that the unit started, its key masked as the module does it.
+# What the kernel shows of the client that the unit started, its key and its token masked as the module does it.
 # fmt: off
 ARGV = [
     "podman", "run", "--rm", "--replace", "--name", "qwen", "--init", "--network", "host", "--log-driver", "k8s-file",
-    "-v", "/srv/handmade/scripts/../models:/models:ro", "localhost/radiance:1.0.13", "--model", "/models/qwen.rad",
-    "--host", "127.0.0.1", "--port", "8001", "--api-key", "********", "--tp", "2", "--host-pool-mib", "16384",
+    "-e", "HUB_TOKEN=********", "-v", "/srv/handmade/scripts/../models:/models:ro", "localhost/radiance:1.0.13",
+    "--model", "/models/qwen.rad", "--host", "127.0.0.1", "--port", "8001", "--api-key", "********", "--tp", "2",
+    "--host-pool-mib", "16384",
     "--vram-weights-mib", "24000", "--vram-kv-mib", "5120", "--max-num-seqs", "3", "--max-model-len", "200000",
     "--kv-cache-dtype", "fp8", "--num-speculative-tokens", "2",
 ]

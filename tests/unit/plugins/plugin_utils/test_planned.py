@@ -10,7 +10,7 @@ import pathlib
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _known, _planned
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _known, _planned, _rendered
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._plan.plan_ledgers import ledger
 
 ENV, SERVE = "/srv/scripts/flashnext.env", "/srv/scripts/serve-flashnext.sh"
@@ -76,6 +76,12 @@ def test_a_plan_comes_with_its_files_and_what_a_person_reads() -> None:
     assert run["report"][0].startswith("flashnext on alpha: 24,000 + 5,120 → 25,844 + 5,119 MiB a card")
     assert "The fleet directory has changes that are not committed" in "\n".join(run["report"])
     assert (run["needs"]["seconds"], run["undo"], run["returns"]) == (3600, "UNDO", True)
+
+
+def test_the_files_of_a_run_that_was_never_planned_name_their_service_themselves() -> None:
+    run = {name: value for name, value in planned().items() if name != "service"}
+    rendered = _rendered.rendered_run(run, SERVICE, {**ABOUT, "documents": {"runbook": "", "log": ""}})
+    assert (rendered["failure"], rendered["service"]["name"]) == (None, "flashnext")
 
 
 def test_what_stays_has_no_line_of_the_record() -> None:
