@@ -44,6 +44,8 @@ timed 'resize' play kvfleet.radiance.resize
 look 25844 5119
 timed 'nothing to change' play kvfleet.radiance.resize
 look 25844 5119 before
+# The header has grown.
+timed 'env of the resize' play "$here/docker/env.yml"
 timed 'rollback' play kvfleet.radiance.rollback
 look 24000 5120
 
@@ -57,6 +59,8 @@ fi
 printf '%s\n' "$refused"
 grep -q 'SHORT BY' <<<"$refused" || exit 1
 look 24000 5120
+# With what the engine said of the boot that it refused.
+timed 'env of a refusal' play "$here/docker/env.yml"
 
 # The client of a container that was killed leaves it, under a unit that has failed.
 "$here/hosts.sh" ssh dankserver-a sudo systemctl kill --signal=KILL flashnext.service
