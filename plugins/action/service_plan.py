@@ -39,7 +39,7 @@ _ARGUMENTS: dict[str, t.Any] = {
     "not_after": {"type": "dict"},
     "undo": {"type": "str", "default": ""},
     "timeouts": {"type": "dict", "required": True},
-    "probes": {"type": "str", "default": "none"},
+    "probes": {"type": "str", "choices": ["none", "quick", "full"], "default": "none"},
     "rate": {
         "type": "dict",
         "required": True,

@@ -65,7 +65,6 @@ _FILTERS: dict[str, t.Callable[..., t.Any]] = {
     "file_changes": _taken_over.file_changes,
     "file_names": _files.file_names,
     "fleet_document": _documents.fleet_document,
-    "fleet_table": _fleet_table.fleet_table,
     "given_back": _taken_over.given_back,
     "history": _history.history,
     "history_report": _history_report.history_report,
@@ -108,4 +107,8 @@ class FilterModule:
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Name to function."""
-        return {name: _filters.as_filter(function) for name, function in _FILTERS.items()}
+        return {
+            **{name: _filters.as_filter(function) for name, function in _FILTERS.items()},
+            # As it is handed over: it reads little of much, and whole plans of a fleet are long to walk through.
+            "fleet_table": _fleet_table.fleet_table,
+        }

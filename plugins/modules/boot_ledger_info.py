@@ -406,14 +406,38 @@ code:
   sample: not_ready
 """
 
+import typing as t
+
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.anonymous import anonymous_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import boot_info
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.names import names_here, paths_in
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
+
+_OF_THE_LOG: dict[str, t.Any] = {
+    "with_log": {"type": "bool", "default": False},
+    "hide": {"type": "list", "elements": "str", "default": []},
+}
 
 
 def main() -> None:
     """Read the ledger, and ask the endpoint what a log does not tell, and whether it is of this boot."""
-    module = AnsibleModule(argument_spec=boot_info.ARGUMENTS, supports_check_mode=True, **boot_info.RULES)
-    found = boot_info.boot_info(module.params, module.warn, module.no_log_values.add)
+    module = AnsibleModule(
+        argument_spec={**boot_info.ARGUMENTS, **_OF_THE_LOG}, supports_check_mode=True, **boot_info.RULES
+    )
+
+    def show(reading: Reading, key: str | None) -> str | None:
+        """The boot's log without what tells whose it is."""
+        return anonymous_log(
+            reading.text,
+            boot=module.params["boot"],
+            bounded=module.params["source"] != "text",
+            names=[*module.params["hide"], *names_here(), *paths_in(reading.ledger["flags"])],
+            secrets=[key] if key is not None else [],
+        )
+
+    wanted = show if module.params["with_log"] else None
+    found = boot_info.boot_info(module.params, module.warn, module.no_log_values.add, wanted)
     if "code" in found:
         module.fail_json(**found)
     module.exit_json(changed=False, **found)

@@ -46,7 +46,8 @@ options:
     default: []
   boot:
     description:
-      - Options of M(kvfleet.radiance.boot_ledger_info) but its C(api_key), which C(api_key_file) stands for.
+      - Options of M(kvfleet.radiance.boot_ledger_info) but C(with_log), C(hide) and its C(api_key), which
+        C(api_key_file) stands for.
       - Without them no boot is read.
     type: dict
 seealso:

@@ -15,6 +15,23 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _g
 FOLDER = pathlib.Path(__file__).parents[2] / "roles" / "endpoint" / "templates"
 
 
+def _compiled(name: str) -> jinja2.Template:
+    # Text of a shell, not of a page: there is nothing to escape but by quote.
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+    )
+    environment.filters["quote"] = shlex.quote
+    return environment.get_template(name)
+
+
+# Here, so that they are compiled once and not by each task of each host.
+_SERVE, _GATES = _compiled("serve.sh.j2"), _compiled("gates.bats.j2")
+
+
 def serve_script(service: t.Mapping[str, t.Any], host: str) -> str:
     """The script that starts the service with the values of its env.
 
@@ -22,8 +39,7 @@ def serve_script(service: t.Mapping[str, t.Any], host: str) -> str:
     """
     files = _files.file_names(service, host)
     folder = posixpath.dirname(files["serve"])
-    return _rendered(
-        "serve.sh.j2",
+    return _SERVE.render(
         name=service["name"],
         env=posixpath.basename(files["env"]),
         env_from_here=posixpath.relpath(files["env"], folder or "."),
@@ -41,23 +57,9 @@ def serve_script(service: t.Mapping[str, t.Any], host: str) -> str:
 def gates_file(service: t.Mapping[str, t.Any], host: str, env: str, made: t.Mapping[str, t.Any] | None) -> str:
     """The gates of an env with this text, in bats; ``made`` is the planned line that made its pair."""
     files = _files.file_names(service, host)
-    return _rendered(
-        "gates.bats.j2",
+    return _GATES.render(
         name=service["name"],
         env_from_here=posixpath.relpath(files["env"], posixpath.dirname(files["bats"]) or "."),
         made=made,
         gates=_gates.bats_gates(env, made["plan"] if made else None, service),
     )
-
-
-def _rendered(template: str, **values: t.Any) -> str:
-    # Text of a shell, not of a page: there is nothing to escape but by quote.
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER),
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,
-    )
-    environment.filters["quote"] = shlex.quote
-    return environment.get_template(template).render(values)

@@ -11,15 +11,15 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read_key
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.anonymous import anonymous_log
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.cross_check import hold_to_endpoint
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.names import names_here, paths_in
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.version import ask_server_info, ask_version
 
 Params = t.Mapping[str, t.Any]
 Warn = t.Callable[[str], None]
+# The text of a boot, what runs it by its command line, and the key of its endpoint; raises RadianceError.
+Show = t.Callable[[Reading, str | None], str | None]
 
 ARGUMENTS: dict[str, t.Any] = {
     "source": {
@@ -36,8 +36,6 @@ ARGUMENTS: dict[str, t.Any] = {
     "receipts": {"type": "path"},
     "last_receipt": {"type": "str", "choices": ["never", "crashed", "always"], "default": "never"},
     "unit": {"type": "str"},
-    "with_log": {"type": "bool", "default": False},
-    "hide": {"type": "list", "elements": "str", "default": []},
     "endpoint": {"type": "str"},
     "api_key": {"type": "str", "no_log": True},
     "api_key_file": {"type": "path", "no_log": False},
@@ -57,10 +55,12 @@ RULES: dict[str, t.Any] = {
 _READ = ("path", "text", "name", "boot", "pid_file", "scope", "receipts", "last_receipt", "unit")
 
 
-def boot_info(params: Params, warn: Warn, no_log: t.Callable[[str], None]) -> dict[str, t.Any]:
+def boot_info(
+    params: Params, warn: Warn, no_log: t.Callable[[str], None], show: Show | None = None
+) -> dict[str, t.Any]:
     """What boot_ledger_info returns for options of ARGUMENTS; with ``code`` and ``msg`` where it fails.
 
-    ``warn`` gets what is no failure, ``no_log`` the key of the endpoint.
+    ``warn`` gets what is no failure, ``no_log`` the key of the endpoint. ``show`` makes ``log`` of what was read.
     """
     found: dict[str, t.Any] = {"last_boot": None}
     try:
@@ -79,14 +79,8 @@ def boot_info(params: Params, warn: Warn, no_log: t.Callable[[str], None]) -> di
         runs = params["boot"] == -1 and not (found["last_boot"] or gone)
         if params["endpoint"] and reading.ledger["ready"] and runs:
             _ask(found, params["endpoint"], key, warn)
-        if params["with_log"]:
-            found["log"] = anonymous_log(
-                reading.text,
-                boot=params["boot"],
-                bounded=params["source"] != "text",
-                names=[*params["hide"], *names_here(), *paths_in(found["ledger"]["flags"])],
-                secrets=[key] if key is not None else [],
-            )
+        if show is not None:
+            found["log"] = show(reading, key)
     except RadianceError as error:
         return {**found, **error.result, "msg": error.text, "code": error.code}
     reason = found["ledger"]["reason"]
