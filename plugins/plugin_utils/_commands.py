@@ -10,9 +10,21 @@ import shlex
 
 def playbook(book: str, host: str, service: str, *words: str) -> str:
     """The command that runs a playbook of ours, ``book`` its path, for one service; ``words`` are further arguments."""
-    return " ".join(["ansible-playbook", book, "-l", shlex.quote(host), "-e", f"service={service}", *words])
+    return " ".join(["ansible-playbook", book, "-l", shlex.quote(host), "-e", _service(service), *words])
+
+
+def _service(name: str) -> str:
+    return shlex.quote(f"service={name}")
 
 
 def beside(undo: str, play: str = "resize") -> str:
     """The command of ``play`` in the same place, for the same host and service, as the one that undoes a resize."""
     return re.sub(r"\brollback\b", play, re.sub(r" -e to=\S+", "", undo), count=1)
+
+
+def for_other(command: str, service: str, other: str) -> str:
+    """The command for one service as that for another; where none is named, the other is added."""
+    named = re.compile(rf"(?<=-e ){re.escape(_service(service))}(?=\s|$)")
+    if not named.search(command):
+        return f"{command} -e {_service(other)}"
+    return named.sub(lambda _found: _service(other), command)

@@ -120,8 +120,8 @@ def hand_back(
     """Of each service that is stopped for this one, the command that hands the cards back to it, by its name."""
     if not handover:
         return {}
-    again = f"{_commands.beside(undo)} -e handover=true"
+    again = _commands.beside(undo)
     return {
-        name: again.replace(f"-e service={service['name']} ", f"-e service={name} ")
+        name: f"{_commands.for_other(again, service['name'], name)} -e handover=true"
         for name in (str(other["service"]) for other in others if _in_the_way(other, plan))
     }

@@ -109,6 +109,11 @@ def test_taken_cards_are_refused_unless_they_are_handed_over() -> None:
         "idle runs on card 0 too.",
     ]
     assert handover_notes(DAY, told, plan, False, UNDO) == [item["says"] for item in told]
+    # A command of the inventory may name no service: without a name it would hand the cards to the one that has them.
+    own = "./rehearse --play rollback -e to=previous"
+    assert handover_notes(DAY, told, plan, True, own)[0].endswith(
+        ": ./rehearse --play resize -e service=night -e handover=true"
+    )
 
 
 def test_beside_one_that_runs_as_well_a_pair_that_is_no_larger_has_room() -> None:
