@@ -8,6 +8,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _commands,
     _drift,
     _files,
     _history,
@@ -82,9 +83,9 @@ def _foreign(service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], host: 
     if not foreign:
         return ""
     return (
-        f"Without the marker of this collection, and therefore never overwritten: {', '.join(foreign)}. Take them over "
-        f"as they are, without a restart: ansible-playbook playbooks/adopt.yml -l {host} -e service={service['name']}; "
-        "or move them away, or map the service's `paths` to other names."
+        f"Without the marker of this collection, and therefore never overwritten: {', '.join(foreign)}. Move them "
+        "away, map the service's `paths` to other names, or take them over as they are, without a restart:\n"
+        f"{_commands.playbook('playbooks/adopt.yml', host, str(service['name']))}"
     )
 
 

@@ -140,7 +140,9 @@ def test_the_first_thing_that_stands_in_the_way_is_told(tmp_path: pathlib.Path) 
         seen.append((run["failure"]["word"], run["failure"].get("code")))
         return str(run["failure"]["says"])
 
-    assert fails().startswith(f"Without the marker of this collection, and therefore never overwritten: alpha:{SERVE}.")
+    foreign = fails()
+    assert foreign.startswith(f"Without the marker of this collection, and therefore never overwritten: alpha:{SERVE}.")
+    assert foreign.endswith("\nansible-playbook playbooks/adopt.yml -l alpha -e service=flashnext")
     told["there"]["texts"][SERVE] = ours
     assert fails().endswith("(line 3 of scripts/flashnext.env)")
     told["there"]["texts"][ENV] = env

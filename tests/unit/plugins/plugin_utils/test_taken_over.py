@@ -289,6 +289,7 @@ def test_a_request_that_the_env_has_no_key_for_is_refused_with_the_lines_to_add(
     said = _managed_text.unstated_objection(SERVICE, HOST, plan, {}, env)
     assert "The plan has max-num-seqs 4" in said and "vram-kv-mib" not in said
     assert 'MAX_NUM_SEQS= as a line of scripts/qwen.env, and ${MAX_NUM_SEQS:+--max-num-seqs "$MAX_NUM_SEQS"}' in said
+    assert said.endswith(f"Then adopt again:\nansible-playbook playbooks/adopt.yml -l {HOST} -e service=qwen")
     assert "image x:1" in _managed_text.unstated_objection(SERVICE, HOST, plan, {"image": "x:1"}, env)
     assert _managed_text.unstated_objection(SERVICE, HOST, {**plan, "to": plan["from"]}, {}, env) == ""
     # A file of ours has every key.
