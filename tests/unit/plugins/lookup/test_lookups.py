@@ -8,6 +8,7 @@ import pathlib
 import typing as t
 
 import pytest
+from ansible.errors import AnsibleLookupError
 from ansible.template import Templar, trust_as_template
 from ansible_collections.kvfleet.radiance.plugins.lookup import env_file, managed_file, request
 
@@ -64,6 +65,12 @@ def test_a_request_is_what_variables_of_its_names_say() -> None:
     given = trust_as_template("{{ half }}0")
     variables = {"max_num_seqs": "2", "kv_mib": given, "half": "512", "other": "1", "to": "previous"}
     look = request.LookupModule(templar=Templar(variables=variables))
-    assert look.run([], variables, to="list", after_stop="undo", fill=None) == [
+    assert look.run([], variables, defaults={"to": "list", "after_stop": "undo", "fill": None}) == [
         {"after_stop": "undo", "max_num_seqs": "2", "kv_mib": "5120", "to": "previous"}
     ]
+    assert look.run([], variables) == [{"max_num_seqs": "2", "kv_mib": "5120", "to": "previous"}]
+
+
+def test_a_request_of_a_file_or_a_name_is_none() -> None:
+    with pytest.raises(AnsibleLookupError, match="takes no terms, and has fill: what is asked are variables"):
+        request.LookupModule(templar=Templar(variables={})).run(["fill"], {})
