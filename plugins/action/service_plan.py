@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Asks the host of a service once, reads the fleet directory, and tells what there is, or plans it.
 
-All in one task: what is read never passes through a template, where Ansible would look at each value of it again.
+All in one task: on its way into the plan nothing passes through a template, where Ansible looks at each value again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import typing as t
 
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
@@ -19,8 +19,9 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _handover,
     _known,
     _look,
+    _plan_file,
     _planned,
-    _schemas,
+    _service,
     _summary,
 )
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import plain
@@ -62,75 +63,95 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         self._vars = task_vars or {}
         self._host = str(self._vars.get("inventory_hostname", ""))
-        self._given: dict[str, t.Any] = plain(self.validate_argument_spec(_ARGUMENTS)[1])
         self._warnings: list[str] = []
-        run = {"service": self._given["service"], "failure": None, "unsettled": "", "asked": None}
+        self._facts: dict[str, t.Any] = {}
+        run = {"service": plain(self._task.args.get("service")), "failure": None, "unsettled": ""}
         try:
+            self._given: dict[str, t.Any] = plain(self.validate_argument_spec(_ARGUMENTS)[1])
             run |= self._run()
         except RadianceError as error:
             run["failure"] = _summary.failure({"msg": error.text, "code": error.code})
-        return {**result, **run, "changed": False, "settled": self._given["settled"], "warnings": self._warnings}
+        except AnsibleError as error:
+            run["failure"] = _summary.failure({"msg": str(error)})
+        # The interpreter, where Ansible had to find it.
+        facts = {"ansible_facts": self._facts} if self._facts else {}
+        return {**result, **run, **facts, "changed": False, "warnings": self._warnings}
 
     def _run(self) -> dict[str, t.Any]:
-        """What there is, or the plan; or ``failure``, or what is ``unsettled``."""
+        """What there is, or the plan; or ``failure``; or what is ``unsettled``, with what was ``settled`` before."""
         given, service, settled = self._given, self._given["service"], self._given["settled"]
-        wrong = _schemas.problems(service, "service")
-        if wrong:
-            raise RadianceError(f"This is no service: {'; '.join(wrong)}.", code="service_unfit")
-        reserved = given["request"].get("reserved_for_others_mib") or service.get("reserved_for_others_mib") or []
-        others = _handover.card_others(service, given["services"], self._host, given["target_dir"], reserved)
+        _service.require_fit(service)
+        others = _handover.card_others(
+            service, given["services"], self._host, given["target_dir"], self._reserved(service, given["request"])
+        )
         answer = self._ask(others)
         failure = _look.no_answer(answer, given["state_dir"])
         if failure:
             return {"failure": failure}
-        if _look.left(answer) and "told" not in settled:
-            return {"unsettled": "switch"}
-        about, boot = self._about(), answer["boot"]
-        failure = _look.not_serving(service, boot, about["serve_path"], others, given["handover"])
+        if "switch" not in settled and _look.left(answer):
+            return {"unsettled": "switch", "settled": settled}
+        boot, paths = answer["boot"], self._paths()
+        failure = _look.not_serving(service, boot, paths["serve_path"], others, given["handover"])
         if failure:
             return {"failure": failure}
         if "code" in boot:
             self._warnings.append(f"{boot['msg']} The ledger of {service['name']} was not held to its endpoint.")
-        if others and "others" not in settled:
-            return {"unsettled": "others"}
+        if given["plan"] and others and "others" not in settled:
+            return {"unsettled": "others", "settled": settled, "others": others}
         read = {**self._fleet(answer["entries"]), "boot": boot, "there": answer, "others": settled.get("others", [])}
+        about = {"host": self._host, "adopts": given["adopts"], **paths}
         if not given["plan"]:
             return _known.known_run(service, read, about)
-        return _planned.planned_run(service, read, given["request"], about, settled.get("image"))
+        run = _planned.planned_run(service, read, given["request"], {**about, **self._more()}, settled.get("image"))
+        return {"unsettled": "image", "settled": settled, **run} if run.get("asked") else run
+
+    def _reserved(self, service: dict[str, t.Any], request: dict[str, t.Any]) -> list[dict[str, t.Any]]:
+        """What is kept free for others on the cards: as the reviewed plan says, or the command, or the inventory."""
+        if "plan" in request:
+            request = _plan_file.reviewed_plan(str(request["plan"]), self._host, str(service["name"]))["request"]
+        return request.get("reserved_for_others_mib") or service.get("reserved_for_others_mib") or []
 
     def _ask(self, others: list[dict[str, t.Any]]) -> dict[str, t.Any]:
-        """What the host answers, or that it does not."""
+        """What the host answers, or why it does not."""
+        given = self._given
         # A service that gets the cards of another one does not run yet: it is planned from its last boot. What crashed
         # is planned from there too, for nobody wanted it to end.
-        last = "always" if self._given["handover"] else "crashed" if self._given["plan"] else "never"
-        given = self._given
         question = _look.question(
-            given["service"], self._host, given["target_dir"], given["state_dir"], others, given["cross_check"], last
+            given["service"],
+            self._host,
+            target_dir=given["target_dir"],
+            state_dir=given["state_dir"],
+            others=others,
+            cross_check=given["cross_check"],
+            last_receipt="always" if given["handover"] else "crashed" if given["plan"] else "never",
         )
         try:
             answer: dict[str, t.Any] = self._execute_module(_MODULE, question, task_vars=self._vars)
         except AnsibleConnectionFailure as error:
             return {"unreachable": True, "msg": str(error)}
         self._warnings += answer.get("warnings") or []
+        self._facts = answer.get("ansible_facts") or {}
         return answer
 
-    def _about(self) -> dict[str, t.Any]:
-        """What else the run depends on, as ``planned_run`` takes it."""
+    def _paths(self) -> dict[str, str]:
+        """Where the files of the service are on the host."""
+        names = _files.file_names(self._given["service"], self._host)
+        return {f"{kind}_path": posixpath.join(self._given["target_dir"], names[kind]) for kind in ("env", "serve")}
+
+    def _more(self) -> dict[str, t.Any]:
+        """What else a plan depends on, as ``planned_run`` takes it."""
         given, service = self._given, self._given["service"]
         names = _files.file_names(service, self._host)
         documents = {kind: f"{given['fleet_dir']}/{names[kind]}" for kind in service.get("docs") or []}
         return {
-            **{name: given[name] for name in ("handover", "not_after", "undo", "rate", "adopts", "read_only")},
-            "host": self._host,
-            "env_path": posixpath.join(given["target_dir"], names["env"]),
-            "serve_path": posixpath.join(given["target_dir"], names["serve"]),
+            **{name: given[name] for name in ("handover", "not_after", "undo", "rate", "read_only")},
             "documents": {kind: _fleet_dir.managed_file(path)["text"] for kind, path in documents.items()},
             "drift": given["request"].get("drift", ""),
             "timeouts": {**given["timeouts"], **(service.get("timeouts") or {})},
             "probes": given["request"].get("probes", given["probes"]),
             "check": self._task.check_mode,
-            "told": given["settled"].get("told", ""),
-            "uncommitted": bool(_fleet_dir.uncommitted(given["fleet_dir"])),
+            "told": given["settled"].get("switch", {}).get("told", ""),
+            "uncommitted": _fleet_dir.uncommitted(given["fleet_dir"]),
         }
 
     def _fleet(self, entries: list[dict[str, t.Any]]) -> dict[str, t.Any]:
@@ -138,7 +159,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
         What a run that only reads would have put on record counts as well.
         """
-        service, returned = self._given["service"], self._given["settled"].get("returned", [])
+        service, returned = self._given["service"], self._given["settled"].get("switch", {}).get("returned", [])
         names = _files.file_names(service, self._host)
         paths = {kind: f"{self._given['fleet_dir']}/{name}" for kind, name in names.items()}
         return {

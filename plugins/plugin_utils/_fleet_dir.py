@@ -69,17 +69,18 @@ def record(path: str, host: str | None, given: t.Sequence[Entry], warn: t.Callab
     return [*present, *_records.missing(present, given)]
 
 
-def uncommitted(folder: str) -> list[str]:
-    """The tracked files that differ from their commit, as ``git status --porcelain`` lists them.
+def uncommitted(folder: str) -> bool:
+    """Whether tracked files differ from their commit.
 
-    A folder that is not the root of a checkout has none, and neither has one that git does not want to read.
+    Not where the folder is no root of a checkout, or git does not want to read it.
     """
     root = pathlib.Path(folder).expanduser()
     if not (root / ".git").exists():
-        return []
-    argv = ["git", "-C", str(root), "status", "--porcelain", "--untracked-files=no"]
+        return False
+    # Without the locks by which git would note down what it has looked at: somebody may be committing.
+    argv = ["git", "--no-optional-locks", "-C", str(root), "status", "--porcelain", "--untracked-files=no"]
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except FileNotFoundError:
-        return []
-    return done.stdout.splitlines()
+        return False
+    return bool(done.stdout.strip())

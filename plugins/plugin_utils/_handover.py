@@ -32,9 +32,11 @@ def card_others(
     }
     found = []
     for other in services:
-        cards = sorted(set(other.get("cards") or []) & set(service.get("cards") or []))
-        if not cards or other["name"] == service["name"]:
+        theirs = other.get("cards")
+        cards = sorted(card for card in service.get("cards") or [] if isinstance(theirs, list) and card in theirs)
+        if not cards or other.get("name") == service["name"]:
             continue
+        _service.require_fit(other)
         managed = _service.managed_by(other)
         told = {
             "service": other["name"],

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _commands,
     _drift,
@@ -23,21 +22,12 @@ def known_run(
 ) -> dict[str, t.Any]:
     """The state of a run, as the role keeps it: ``failure`` is None, or why the service is left alone.
 
-    ``read`` has what was read: the results of boot_ledger_info (``boot``) and service_files_info (``there``),
-    ``returned`` (record lines that a run that only reads would have written), ``record`` (joined with the one of the
-    fleet directory), ``env`` and ``files`` (of the lookups env_file and managed_file, the latter of env, serve and
-    bats), and ``others`` (who runs on its cards). ``about``: ``host``, ``env_path`` and ``serve_path`` (there), and
-    ``adopts``: whether files without our marker are read to be taken over.
+    ``read`` has what was read: the answer of service_info (``there``), its boot (``boot``), ``returned`` (record lines
+    that a run that only reads would have written), ``record`` (joined with the one of the fleet directory), ``env`` and
+    ``files`` (of ``_fleet_dir``, the latter of env, serve and bats), and ``others`` (who runs on its cards). ``about``:
+    ``host``, ``env_path`` and ``serve_path`` (there), and ``adopts``: whether files without our marker are read to be
+    taken over. Raises RadianceError for what cannot be understood.
     """
-    try:
-        return _known(service, read, about)
-    except RadianceError as error:
-        return {"service": dict(service), "failure": _summary.failure({"msg": error.text, "code": error.code})}
-
-
-def _known(
-    service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
-) -> dict[str, t.Any]:
     host, texts, files = str(about["host"]), read["there"]["texts"], read["files"]
     on_host = {entry["id"] for entry in [*read["there"]["entries"], *read["returned"]]}
     ledger = _image.known_engine(read["boot"]["ledger"], read["record"])

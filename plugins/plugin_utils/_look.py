@@ -7,6 +7,7 @@ from __future__ import annotations
 import posixpath
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _service, _summary
 
 Service = t.Mapping[str, t.Any]
@@ -16,7 +17,14 @@ _LEFT = ("interrupted", "others_interrupted", "on_probation")
 
 
 def question(
-    service: Service, host: str, target_dir: str, state_dir: str, others: Others, cross_check: bool, last_receipt: str
+    service: Service,
+    host: str,
+    *,
+    target_dir: str,
+    state_dir: str,
+    others: Others,
+    cross_check: bool,
+    last_receipt: str,
 ) -> dict[str, t.Any]:
     """The options of service_info: the files, the record, and the boot with what tells it from every other one.
 
@@ -50,7 +58,9 @@ def no_answer(answer: t.Mapping[str, t.Any], state_dir: str) -> dict[str, str] |
     if "entries" in answer:
         return None
     if answer.get("code") != "file_unreadable":
-        return _summary.failure(answer)
+        # Of a module that died Ansible says where to look, in what nobody would be shown.
+        said = str(answer.get("module_stderr") or answer.get("module_stdout") or "").strip().splitlines()[-1:]
+        return _summary.failure({**answer, "msg": "\n".join([str(answer.get("msg", "")), *map(hidden, said)])})
     return _summary.failure(
         {
             "msg": f"{state_dir} cannot be read ({answer['msg']}). A unit of the system needs ansible_become: true in "

@@ -13,6 +13,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.process_manager import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.systemd_manager import SystemdManager
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas
 
 Service = t.Mapping[str, t.Any]
 
@@ -38,6 +39,16 @@ _SHORT = "-[itPq]*"
 _STOP_SECONDS = 60
 # What becomes of a container's output with these log drivers: nobody can read the boot afterwards.
 _UNREADABLE_DRIVERS = ("none", "passthrough", "passthrough-tty")
+
+
+def require_fit(service: Service) -> None:
+    """Hold an item to its schema. Raises RadianceError ``service_unfit``, which names each place that differs."""
+    found = _schemas.problems(service, "service")
+    if found:
+        name = str(service.get("name"))
+        raise RadianceError(
+            f"This is no service, {name!r} of endpoint_services: {'; '.join(found)}.", code="service_unfit"
+        )
 
 
 def managed_by(service: Service) -> dict[str, t.Any]:

@@ -1,19 +1,17 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the lookups tell of a fleet directory: its record, and whether git has all of it."""
+"""What the lookups tell of the record in a fleet directory, and of what is no file of one."""
 
 from __future__ import annotations
 
 import os
 import pathlib
-import subprocess
 import typing as t
 
 import pytest
 from ansible.errors import AnsibleLookupError
 from ansible_collections.kvfleet.radiance.plugins.lookup import env_file, managed_file, record
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _fleet_dir
 
 
 def back(says: str, host: str = "dankserver") -> dict[str, t.Any]:
@@ -47,30 +45,6 @@ def test_of_a_record_that_hosts_share_each_has_its_own_lines(tmp_path: pathlib.P
 def test_a_record_that_cannot_be_read_is_named(tmp_path: pathlib.Path) -> None:
     with pytest.raises(AnsibleLookupError, match=f"The record {tmp_path} cannot be read: "):
         record.LookupModule().run([str(tmp_path)])
-
-
-def git(folder: pathlib.Path, *words: str) -> None:
-    identity = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
-    subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
-
-
-def test_only_tracked_files_that_changed_are_uncommitted(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "a.env").write_text("A=1\n")
-    assert _fleet_dir.uncommitted(str(tmp_path)) == []
-    git(tmp_path, "init")
-    git(tmp_path, "add", "a.env")
-    assert _fleet_dir.uncommitted(str(tmp_path)) == ["A  a.env"]
-    git(tmp_path, "commit", "-m", "first")
-    (tmp_path / "b.env").touch()
-    assert _fleet_dir.uncommitted(str(tmp_path)) == []
-    (tmp_path / "a.env").write_text("A=2\n")
-    assert _fleet_dir.uncommitted(str(tmp_path)) == [" M a.env"]
-
-
-def test_where_git_is_missing_nothing_is_known(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert _fleet_dir.uncommitted(str(tmp_path)) == []
 
 
 @pytest.mark.parametrize("lookup", [managed_file, env_file])

@@ -32,7 +32,15 @@ STATE = "/srv/radiance/.kvfleet"
 
 
 def question(service: dict[str, t.Any], cross_check: bool = True) -> dict[str, t.Any]:
-    return _look.question(service, "alpha", "/srv/radiance", STATE, [{"service": "embed"}], cross_check, "crashed")
+    return _look.question(
+        service,
+        "alpha",
+        target_dir="/srv/radiance",
+        state_dir=STATE,
+        others=[{"service": "embed"}],
+        cross_check=cross_check,
+        last_receipt="crashed",
+    )
 
 
 def test_a_process_is_asked_by_its_log_and_its_pid_file() -> None:
@@ -91,12 +99,14 @@ def test_a_host_that_tells_nothing_is_no_plan() -> None:
     }
 
 
-def test_whatever_a_switch_has_left_is_settled_first() -> None:
-    nothing: dict[str, t.Any] = {"interrupted": False, "others_interrupted": [], "on_probation": False}
-    assert not _look.left(nothing)
-    assert _look.left({**nothing, "interrupted": True})
-    assert _look.left({**nothing, "others_interrupted": ["embed"]})
-    assert _look.left({**nothing, "on_probation": True})
+def test_a_module_that_died_is_told_by_its_last_words() -> None:
+    died = {
+        "failed": True,
+        "msg": "See stderr for the exact error",
+        "module_stderr": "Traceback\nOSError: HF_TOKEN=hf_abcdefgh",
+    }
+    found = _look.no_answer(died, STATE)
+    assert found == {"word": "refused", "says": "See stderr for the exact error\nOSError: HF_TOKEN=********"}
 
 
 def test_only_a_boot_whose_process_is_there_serves() -> None:
