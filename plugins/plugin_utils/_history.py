@@ -17,6 +17,8 @@ Entry = t.Mapping[str, t.Any]
 
 # The phases of a switch in which nothing was stopped yet.
 _HARMLESS = ("lock", "precheck", "drain")
+# The lines that end an attempt which stopped the service.
+_ENDS = ("switched", "rolled_back")
 
 
 def record_entry(
@@ -31,8 +33,8 @@ def record_entry(
 
     A planned line without ``attempt`` gets the one of its plan; prices, options and arms stay out of it: nothing is
     ever read from there, the former are long, and arms are lines of the record or stand in the inventory. Where
-    ``record`` has the same line already, and its attempt has not come to an end since, that line is returned: trying
-    again is not another plan.
+    ``record`` has the same line already, and its attempt was neither refused nor came to an end since, that line is
+    returned: trying again is not another plan.
     """
     if kind == "planned" and not attempt:
         attempt = _plan.attempt_id(fields["plan"], _new_image(fields))
@@ -43,7 +45,7 @@ def record_entry(
             "request": _without(fields["request"], "arms"),
         }
     for entry in reversed(record):
-        if entry["attempt"] == attempt and entry["kind"] in ("switched", "rolled_back"):
+        if entry["attempt"] == attempt and entry["kind"] in ("refused", *_ENDS):
             break
         if (entry["kind"], entry["host"], entry["service"], entry["attempt"]) == (kind, host, service, attempt) and all(
             entry.get(name) == value for name, value in fields.items()
@@ -96,14 +98,13 @@ def record_entries(
 def refused_entries(run: t.Mapping[str, t.Any], host: str) -> list[dict[str, t.Any]]:
     """The line of a run whose switch was refused before it stopped anything; none where it got further, or was lost.
 
-    ``run`` has ``service``, ``making``, ``record``, ``switched`` (the result of service_switch) and ``failure``.
+    ``run`` has ``service``, ``making``, ``switched`` (the result of service_switch) and ``failure``.
     """
     phases = run["switched"].get("phases") or []
     if not run["making"] or run["failure"]["word"] != "refused" or not phases or phases[-1]["name"] not in _HARMLESS:
         return []
     own = {"phase": phases[-1]["name"], "says": phases[-1]["says"]}
-    attempt = run["making"]["attempt"]
-    return [record_entry(own, "refused", host, str(run["service"]["name"]), attempt, run["record"])]
+    return [_records.entry("refused", host, str(run["service"]["name"]), run["making"]["attempt"], **own)]
 
 
 def attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
@@ -121,13 +122,13 @@ def attempts(record: t.Sequence[Entry]) -> list[list[Entry]]:
 
 def ended_by(attempt: t.Sequence[Entry]) -> Entry | None:
     """How an attempt ended: its last switched or rolled_back line."""
-    return next((entry for entry in reversed(attempt) if entry["kind"] in ("switched", "rolled_back")), None)
+    return next((entry for entry in reversed(attempt) if entry["kind"] in _ENDS), None)
 
 
 def refused(attempt: t.Sequence[Entry]) -> Entry | None:
     """Why an attempt came to nothing: its last refused line, where nothing has ended it since."""
-    last = attempt[-1]
-    return last if last["kind"] == "refused" else None
+    last = next((entry for entry in reversed(attempt) if entry["kind"] in ("refused", *_ENDS)), None)
+    return last if last is not None and last["kind"] == "refused" else None
 
 
 def judged(attempt: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
@@ -152,11 +153,11 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
 
     ``making`` is the planned line of a plan that is about to run: files that are rendered for it speak of it.
 
-    Returns ``{made, predictions, failed, stated, outage_seconds, tried}``: ``made`` the planned line of the attempt
+    Returns ``{made, predictions, failed, stated, outage_seconds, outage_at}``: ``made`` the planned line of the attempt
     that put ``pair`` there (None: it was taken over as found), ``predictions`` its predictions with their verdicts,
     ``failed`` the attempts after it that were rolled back ([{at, to, image, phase, says, predictions}], only what was
-    not held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last switch on record that held:
-    an attempt that failed tells how long failing took.
+    not held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last switch on record that held
+    (an attempt that failed tells how long failing took) and ``outage_at`` its time, both None without one.
     """
     made: list[Entry] | None = None
     failed: list[dict[str, t.Any]] = []

@@ -104,7 +104,7 @@ def _came_to(attempt: t.Sequence[Entry]) -> tuple[str, list[str]]:
     if ended is None:
         if refused is None:
             return "no end of it is on record", []
-        return f"refused in phase {refused['phase']}, before anything was stopped", [f"refused: {refused['says']}"]
+        return f"refused in phase {refused['phase']}, before anything was stopped", [refused["says"]]
     if ended["kind"] == "rolled_back":
         return f"rolled back in phase {ended['phase']}", [f"rolled back: {ended['says']}"]
     took = ended["downtime_seconds"]

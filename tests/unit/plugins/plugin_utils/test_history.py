@@ -188,9 +188,6 @@ def test_a_switch_that_was_refused_before_it_stopped_anything_is_put_on_record(e
     assert (line["kind"], line["attempt"]) == ("refused", "0123456789ab")
     assert (line["phase"], line["says"]) == (phases[-1], f"what {phases[-1]} came to")
     assert _schemas.problems(line, "record") == []
-    # Refused again in the same words it is the same line.
-    before = {**line, "at": "2026-01-01T00:00:00Z"}
-    assert _history.refused_entries({**run, "record": [run["making"], before]}, "dankserver") == [before]
 
 
 @pytest.mark.parametrize(
@@ -206,6 +203,26 @@ def test_nothing_is_called_refused_that_got_further_or_was_lost(example: t.Any, 
     assert _history.refused_entries(run_that_ended(example, word, *phases), "dankserver") == []
     planned_nothing = {**run_that_ended(example, "refused", "precheck"), "making": None}
     assert _history.refused_entries(planned_nothing, "dankserver") == []
+
+
+def test_a_plan_that_is_tried_again_after_a_refusal_is_on_record_again(example: t.Any) -> None:
+    own = {"plan": example.plan, "request": {}}
+    first = {**_history.record_entry(own, "planned", "dankserver", "flashnext"), "at": "2026-01-01T00:00:00Z"}
+    refused = {**example.entry("refused", phase="drain", says="busy"), "attempt": first["attempt"]}
+    again = _history.record_entry(own, "planned", "dankserver", "flashnext", record=[first, refused])
+    assert (again["attempt"], again["at"] == first["at"]) == (first["attempt"], False)
+    # The second try was lost midway: of it no end is known, whatever the first came to.
+    one, other = _history.attempts([first, refused, again])
+    assert (_history.refused(one), _history.refused(other)) == (refused, None)
+
+
+def test_a_refusal_is_told_until_an_end_whatever_else_is_on_record_since(example: t.Any) -> None:
+    planned, refused = example.planned(), example.entry("refused", phase="drain", says="busy")
+    judged = example.verdict("weights_mib", "void", None)
+    assert _history.refused([planned, refused, judged]) == refused
+    assert _history.refused([planned, refused, example.switched(), judged]) is None
+    assert _history.refused([planned, example.rolled_back(), refused]) == refused
+    assert _history.refused([planned]) is None
 
 
 def test_what_was_refused_neither_made_a_pair_nor_leads_anywhere(example: t.Any) -> None:

@@ -85,7 +85,7 @@ def test_an_attempt_that_was_refused_says_when_and_why(example: t.Any) -> None:
     lines = told(example, [planned, refused])
     head = f"{planned['at']}  attempt 0123456789ab"
     assert f"{head}, refused in phase precheck, before anything was stopped" in lines
-    assert "  refused: The runtime does not have the image x:2." in lines
+    assert "  The runtime does not have the image x:2." in lines
     # Nothing has ended it: that is said where it is so, and no more where it was tried again and held.
     assert f"{head}, no end of it is on record" in told(example, [planned])
     again = [planned, refused, example.switched()]
