@@ -27,7 +27,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import plain
 
 _MODULE = "kvfleet.radiance.service_info"
-_ARGUMENTS: dict[str, t.Any] = {
+ARGUMENTS: dict[str, t.Any] = {
     "service": {"type": "dict", "required": True},
     "services": {"type": "list", "elements": "dict", "default": []},
     "fleet_dir": {"type": "path", "required": True},
@@ -44,7 +44,11 @@ _ARGUMENTS: dict[str, t.Any] = {
     "rate": {
         "type": "dict",
         "required": True,
-        "options": {name: {"type": "int", "required": True} for name in ("prompt_tokens", "generate_tokens", "runs")},
+        "options": {
+            "prompt_tokens": {"type": "int", "required": True, "no_log": False},
+            "generate_tokens": {"type": "int", "required": True, "no_log": False},
+            "runs": {"type": "int", "required": True},
+        },
     },
     "adopts": {"type": "bool", "default": False},
     "read_only": {"type": "bool", "default": False},
@@ -67,7 +71,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         self._facts: dict[str, t.Any] = {}
         run = {"service": plain(self._task.args.get("service")), "failure": None, "unsettled": ""}
         try:
-            self._given: dict[str, t.Any] = plain(self.validate_argument_spec(_ARGUMENTS)[1])
+            self._given: dict[str, t.Any] = plain(self.validate_argument_spec(ARGUMENTS)[1])
             run |= self._run()
         except RadianceError as error:
             run["failure"] = _summary.failure({"msg": error.text, "code": error.code})

@@ -16,6 +16,7 @@ from ansible.module_utils import basic
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PACKAGE = "ansible_collections.kvfleet.radiance.plugins.modules"
+ACTIONS = "ansible_collections.kvfleet.radiance.plugins.action"
 FRAGMENTS = "ansible_collections.kvfleet.radiance.plugins.doc_fragments"
 MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py"))
 SCHEMAS = sorted(path.name for path in (ROOT / "schemas").glob("*.schema.json"))
@@ -45,12 +46,15 @@ def module_strings(name: str) -> tuple[dict[str, Any], list[dict[str, Any]], dic
 
 
 def argument_spec(name: str) -> dict[str, Any]:
-    """What one module gives to AnsibleModule as its argument_spec."""
+    """What one module gives to AnsibleModule as its argument_spec; what the action takes, where that is all of it."""
 
     def declare(_self: basic.AnsibleModule, argument_spec: dict[str, Any], **_others: Any) -> None:
         raise _Declared(argument_spec)
 
     module = importlib.import_module(f"{PACKAGE}.{name}")
+    if not hasattr(module, "main"):
+        taken: dict[str, Any] = importlib.import_module(f"{ACTIONS}.{name}").ARGUMENTS
+        return taken
     with mock.patch.object(basic.AnsibleModule, "__init__", declare):
         try:
             module.main()
