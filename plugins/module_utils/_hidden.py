@@ -20,16 +20,19 @@ def _unless_behind(*words: str) -> str:
     return "".join(rf"(?<!{word}[_.-])" for word in words)
 
 
-# A name that holds a secret ends in one of these words: API_KEY and HF_TOKEN do, API_KEY_FILE, MAX_TOKENS and EOS_TOKEN
-# do not. What no other word ends in needs nothing between: PGPASSWORD.
+# A name that holds a secret ends in one of these words, or in one and a number: API_KEY and HF_TOKEN2 do, API_KEY_FILE,
+# MAX_TOKENS and EOS_TOKEN do not. What no other word ends in needs nothing between: PGPASSWORD.
 SECRET_NAME = (
     r"(?:(?:[a-z0-9_.-]*[_.-])?(?:"
-    + _unless_behind("public", "cache", "sort")
+    + _unless_behind("public", "cache", "sort", "primary", "foreign")
     + r"key|"
     + _unless_behind("bos", "eos", "pad", "unk", "sep", "cls", "mask", "stop", "image", "audio", "video", "per")
-    + r"token|credentials?|authorization|pass)"
-    r"|[a-z0-9_.-]*(?:[_.-]pwd|password|passwd|passphrase|secret|sshpass|(?:api|access|secret|private)[_.-]?keys?"
-    r"|(?:api|access|auth|refresh|hf)token))"
+    + r"token|credentials?|authorization"
+    r"|(?:user|login|auth|admin|root|sudo|db|database|sql|mysql|postgres|pg|redis|mongo|smtp|mail|ftp|ssh|ldap|proxy"
+    r"|registry|hub|vault)[_.-]?pass)"
+    r"|pass|[a-z0-9_.-]*(?:[_.-]pwd|password|passwd|passphrase|secret|sshpass|secret[_.-]key[_.-]base"
+    r"|(?:api|access|secret|private)[_.-]?keys?|(?:api|access|auth|refresh|bearer|hf|hub|github|gitlab)[_.-]?tokens?))"
+    r"(?:[_.-]?[0-9]+)?"
 )
 _NO_NAME_BEFORE = r"(?<![\w.$-])"
 _BLANKS = r"(?:[ \t]|\\[ \n])"
@@ -47,6 +50,9 @@ _TO_QUOTE = {"'": re.compile(r"[^'\n]*"), '"': re.compile(rf"(?:{_COMMAND}|\\.|[
 _TO_BLANK = {"'": re.compile(r"[^'\s;]*"), '"': re.compile(rf"(?:{_COMMAND}|{_BRACES}|\\.|[^\"\\\s;])*")}
 _TO_BRACE = re.compile(rf"(?:{_BRACES}|{_COMMAND}|'[^'\n]*'|\\.|[^}}\n\\'$]+|['$]){{0,256}}")
 _TO_LINE_END = re.compile(r"[^\n]*")
+# In the query of a URL
+_IN_QUERY = re.compile(r"\?(?:[^\s?]*&)?\Z")
+_TO_AMPERSAND = re.compile(rf"(?:{_COMMAND}|{_BRACES}|[^&\s'\"#;$]+|\$){{0,256}}")
 # What tells of a shell behind the value of an assignment; in an env the rest of the line is of the value.
 _STARTS = r"(?:[A-Za-z_]\w*=|(?:exec|export|readonly|set|env|sudo|nohup|podman|docker|curl|wget|python3?|sh|bash)\b)"
 _GOES_ON = re.compile(
@@ -65,18 +71,27 @@ _HEADER = re.compile(
     rf"(?im){_NO_NAME_BEFORE}(?:(?:proxy-)?authorization:{_BLANKS}*|(?=[\w.]+-){SECRET_NAME}:{_BLANKS}+){_SCHEME}"
     rf"|^[ \t]*(?:-[ \t]+)?(?:{SECRET_NAME}|(?P<q>[\"']){SECRET_NAME}(?P=q))[ \t]*:[ \t]+(?![\"']){_SCHEME}"
 )
+# What has such a name and is none: the path of a file, and the name that podman has for one.
+_OF_A_FILE = re.compile(
+    r"(?i)(?<!api)(?<!access)(?<!secret)" + _unless_behind("api", "access", "secret") + r"key(?:[_.-]?[0-9]+)?\W*\Z"
+)
+_PATH = re.compile(rf"[\"']?(?:~|\.\.?|\$\w+|{_BRACES}|{_COMMAND})?(?:/(?:[\w.@%+,:$-]|{_BRACES})*)+[\"']?\s*")
+_RUNTIME = re.compile(r"(?<![\w.-])(?:podman|docker|buildah)(?=[\s\"']|\Z)")
+_OF_A_RUNTIME = re.compile(rf"--secret[\"']?,?(?:=|{_BLANKS}+)")
+# "name": "value"
+_MEMBER = re.compile(
+    rf"(?i)(\\?[\"']?)(?<![\w.$-]){SECRET_NAME}\1[ \t]*:[ \t]*(?P<q>\\?[\"'])(?P<secret>(?:(?!(?P=q))[^\n])+)"
+)
 # The secret itself is the group.
 _FORMS = (
-    # "name": "value"
-    re.compile(
-        rf"(?i)(\\?[\"']?)(?<![\w.$-]){SECRET_NAME}\1[ \t]*:[ \t]*(?P<q>\\?[\"'])(?P<secret>(?:(?!(?P=q))[^\n])+)"
-    ),
     # scheme://user:value@host
     re.compile(r"(?i)(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:(?P<secret>[^\s/'\"]+)@"),
     # Without its header; the words of a sentence are none.
     re.compile(
         r"(?:(?<=[\"'])(?i:bearer)[ \t]+|\b(?i:bearer)[ \t]+(?=\*{8}|\S{5})(?=\*|\S*[0-9A-Z]))(?P<secret>[\w.~+/=*-]+)"
     ),
+    re.compile(r"(?i)auth[\"']?[ \t]*[=:][ \t]*[\"']?(?:basic|bearer|digest)[ \t]+(?P<secret>[\w.~+/=*:-]+)"),
+    re.compile(r"\b(?i:basic)[ \t]+(?P<secret>[A-Za-z0-9+/]{6,}={1,2}|\*{8})"),
     # What services give out, by its beginning, which stays so that the mask is known for one; no part of a path.
     re.compile(r"(?<![\w/-])(?:hf_|gh[pousr]_|gsk_)(?P<secret>[A-Za-z0-9]{20,}|\*{8})"),
     re.compile(r"(?<![\w/-])(?:github_pat_|nvapi-)(?P<secret>[\w-]{20,}|\*{8})"),
@@ -88,6 +103,7 @@ _FORMS = (
 _IN_COMMAND = r"\b(?:[^\n;|&\\]|\\[^;|&]){0,1000}?\s"
 _USERS = re.compile(
     rf"(?<![\w.-])(?:curl{_IN_COMMAND}(?:-u|--user|-U|--proxy-user)(?:=|{_BLANKS})*[\"']?[^\s:\"']*:"
+    rf"|(?:mysql\w*|mariadb[\w-]*){_IN_COMMAND}-p(?=\S)"
     rf"|sshpass{_BLANKS}+-p{_BLANKS}*|(?:podman|docker){_BLANKS}+login{_IN_COMMAND}-p{_BLANKS}*)"
 )
 # Quotes, blanks, variables and what ends a word stay, for they tell how a line is read.
@@ -110,10 +126,17 @@ def hidden(text: str) -> str:
 def masked_argv(argv: t.Sequence[str]) -> list[str]:
     """An argv list without its secrets. A word has one value, blanks and all."""
     shown: list[str] = []
+    runtime = any(_RUNTIME.search(word) for word in argv)
     for before, word in zip(["", *argv], argv):
-        secret = re.fullmatch(rf"(?i){_FLAG}", before)
         named = re.match(rf"(?i)(?:-e=?|--env=)?{SECRET_NAME}=", word)
-        shown.append(MASK if secret else named[0] + MASK if named else hidden(word))
+        flag = re.fullmatch(rf"(?i){_FLAG}", before)
+        kept = "" if flag or not named else named[0]
+        if not flag and not named:
+            shown.append(hidden(word))
+        elif _is_none(f"{before}=" if flag else kept, word[len(kept) :], runtime):
+            shown.append(word)
+        else:
+            shown.append(kept + MASK)
     return shown
 
 
@@ -169,11 +192,14 @@ def _masked(secret: str) -> str:
 
 def _secrets(text: str) -> list[tuple[int, int]]:
     """Where secrets begin and end, in their order and apart from each other."""
-    spans = [found.span("secret") for form in _FORMS for found in form.finditer(text)]
-    spans += [(found.end(), _end_of_assigned(text, found)) for found in _ASSIGNED.finditer(text)]
-    spans += [(found.end(), _end_of_word(text, found.end(), False)) for found in _OPTION.finditer(text)]
+    named = [(found.start(), *found.span("secret")) for found in _MEMBER.finditer(text)]
+    named += [(*found.span(), _end_of_assigned(text, found)) for found in _ASSIGNED.finditer(text)]
+    named += [(*found.span(), _end_of_word(text, found.end(), False)) for found in _OPTION.finditer(text)]
+    named += [(*found.span(), _end_of_header(text, found)) for found in _HEADER.finditer(text)]
+    runtime = bool(_RUNTIME.search(text))
+    spans = [(at, end) for begin, at, end in named if not _is_none(text[begin:at], text[at:end], runtime)]
+    spans += [found.span("secret") for form in _FORMS for found in form.finditer(text)]
     spans += [(found.end(), _end_of_word(text, found.end(), True)) for found in _USERS.finditer(text)]
-    spans += [(found.end(), _end_of_header(text, found)) for found in _HEADER.finditer(text)]
     spans += [(found.end(), _end(_TO_BRACE, text, found.end())) for found in _DEFAULT.finditer(text)]
     out: list[tuple[int, int]] = []
     for start, end in sorted(spans):
@@ -184,9 +210,16 @@ def _secrets(text: str) -> list[tuple[int, int]]:
     return out
 
 
+def _is_none(before: str, value: str, runtime: bool) -> bool:
+    """Whether what stands behind a secret's name is none; ``runtime`` is whether podman or docker is called there."""
+    return bool((_OF_A_FILE.search(before) and _PATH.fullmatch(value)) or (runtime and _OF_A_RUNTIME.fullmatch(before)))
+
+
 def _end_of_assigned(text: str, found: re.Match[str]) -> int:
     begin, at = found.span()
     line = text[max(text.rfind("\n", 0, begin) + 1, begin - _LOOKED_BACK) : begin]
+    if _IN_QUERY.search(line) and text[at : at + 1] not in ("'", '"'):
+        return _end(_TO_AMPERSAND, text, at)
     if _quote(line):
         return _end_of_word(text, at, whole=line.endswith(_quote(line)))
     lines = None if line.strip() else _LINES.match(text, at)

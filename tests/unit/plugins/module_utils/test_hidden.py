@@ -182,6 +182,24 @@ def test_what_is_no_secret_is_shown(line: str) -> None:
         ("""e --config '{"api_key": "hush", "n": 1}'""", """e --config '{"api_key": "********", "n": 1}'"""),
         (r'e --config "{\"api_key\": \"hush\"}" --tp 2', r'e --config "{\"api_key\": \"********\"}" --tp 2'),
         ("-----BEGIN PRIVATE KEY-----\nhush\n-----END", "-----BEGIN PRIVATE KEY-----\n********\n-----END"),
+        # A name that is counted, or goes on
+        ("HF_TOKEN2=hush API_KEY_2=hush", "HF_TOKEN2=******** API_KEY_2=********"),
+        ("SECRET_KEY_BASE=hush", "SECRET_KEY_BASE=********"),
+        ("HF_TOKENS=hf_hush", "HF_TOKENS=********"),
+        ("DB_PASS=hush SMTP_USER_PASS=hush e", "DB_PASS=******** SMTP_USER_PASS=******** e"),
+        ("AUTH=Basic aHVzaDpodXNo", "AUTH=Basic ********"),
+        ("PROXY_AUTH='Bearer hush'", "PROXY_AUTH='Bearer ********'"),
+        ("x Basic aHVzaDpodXNoMQ==", "x Basic ********"),
+        # Not the rest of a query
+        ("curl 'https://h/x?token=hush&x=1'", "curl 'https://h/x?token=********&x=1'"),
+        ('curl "https://h/x?n=1&api_key=hu$A&x=$B" y', 'curl "https://h/x?n=1&api_key=********$A&x=$B" y'),
+        ("e &KEY='hush hush'", "e &KEY='******** ********'"),
+        # What begins like a path may be a secret all the same
+        ("AWS_SECRET_ACCESS_KEY=/hu/sh", "AWS_SECRET_ACCESS_KEY=********"),
+        ("e --api-key /hu/sh", "e --api-key ********"),
+        ("TLS_KEY=/hu/sh+=hush&!", "TLS_KEY=********&********"),
+        ("mysql -u me -phush db", "mysql -u me -p******** db"),
+        ("e --secret hush", "e --secret ********"),
         # A form
         ("X=hf_abcdefghijklmnopqrst", "X=hf_********"),
         ("X=sk-abc-def-ghi-1234567", "X=sk-********"),
@@ -227,6 +245,19 @@ def test_a_flag_that_asks_for_no_password_has_no_value() -> None:
         'grep -q "^API_KEY=" file "x"',
         "# don't know the key: see the docs, where a bearer token is asked for",
         'echo "********"',
+        "podman run --secret hf,type=env --secret=key i",
+        "podman run \\\n --secret hf,type=env \\\n i",
+        "FIRST_PASS=1",
+        "e --multi-pass 2 --max-tokens-2 5",
+        "PRIMARY_KEY=id FOREIGN_KEY=id e",
+        "TLS_KEY=/etc/tls/key.pem",
+        "export TLS_KEY='/etc/tls/key.pem'",
+        'e --tls-key "$DIR/${HOST}.pem" --ssh-key ~/.ssh/id_ed25519 --tp 2',
+        "tls_key: /etc/tls/key.pem",
+        'e --config \'{"tls_key": "/etc/tls/key.pem"}\'',
+        "AUTH=none",
+        "mysql -p --port 1 -P 3306 db",
+        "# Basic usage: see the docs",
     ],
 )
 def test_what_is_none_stays(line: str) -> None:
@@ -234,10 +265,24 @@ def test_what_is_none_stays(line: str) -> None:
     assert put_back(line, "") == line
 
 
+def test_the_words_of_a_command_have_the_secrets_of_its_line() -> None:
+    words = ["podman", "run", "--secret", "hf,type=env", "--secret=key", "-e", "TLS_KEY=/k/key.pem", "-eA_KEY_2=hush"]
+    assert masked_argv(words) == [*words[:-1], "-eA_KEY_2=********"]
+    assert masked_argv(["e", "--tls-key", "/k/key.pem", "--api-key", "/hu/sh", "--secret", "hush"]) == [
+        *("e", "--tls-key", "/k/key.pem", "--api-key", "********", "--secret", "********")
+    ]
+
+
 PIECES = st.sampled_from(
     ["KEY=", "HF_TOKEN=", "export", "--api-key", "-H", "Authorization:", "Bearer", "://", "u:", "@", "curl", "-u", "-p"]
     + [
         "sshpass",
+        "mysql ",
+        "podman",
+        "--secret ",
+        "?token=",
+        "AUTH=Basic ",
+        "/k/",
         "${HF_TOKEN:-",
         "${A",
         "}",
@@ -282,8 +327,11 @@ def test_whatever_is_hidden_comes_back(text: str) -> None:
         assert was == shown or MASK in shown
 
 
+MORE = ("mysql ", "KEY=/$a", "?key=", "AUTH=Basic ", "--secret ")
+
+
 def test_a_long_line_takes_no_long_time() -> None:
     began = time.monotonic()
-    for piece in ("A_", "KEY='", 'KEY="', "curl -u ", "${KEY:-", "$(", "a:", "-----BEGIN PRIVATE KEY-----"):
+    for piece in ("A_", "KEY='", 'KEY="', "curl -u ", "${KEY:-", "$(", "a:", "-----BEGIN PRIVATE KEY-----", *MORE):
         hidden(piece * (16384 // len(piece)))
     assert time.monotonic() - began < 20
