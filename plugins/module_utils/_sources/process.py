@@ -187,5 +187,5 @@ def _is_option(word: str) -> bool:
 
 def is_secret(name: str) -> bool:
     """Whether an option carries a secret itself. A path to one (``api-key-file``) and counts of tokens do not."""
-    name = name.lower().replace("_", "-")
+    name = re.sub(r"-?[0-9]+$", "", name.lower().replace("_", "-"))
     return name in ("key", "token") or name.endswith(("-key", "-token", "-keys")) or "secret" in name or "passw" in name

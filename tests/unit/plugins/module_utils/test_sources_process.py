@@ -152,6 +152,7 @@ def test_a_pid_file_with_something_else_in_it(tmp_path: pathlib.Path, text: str)
             {"max-tokens-cap": "9", "default-max-tokens": "8"},
         ),
         (["radiance", "--hf-token", "hush-hush"], {}),
+        (["radiance", "--hf-token2", "hush-hush", "--api-key-2", "hush-hush"], {}),
         (["radiance", "--"], {}),
         (["radiance"], {}),
         ([], {}),
