@@ -7,6 +7,7 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import span
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _words
 
 WIDTH = 118
@@ -53,9 +54,7 @@ def _cells(row: t.Mapping[str, t.Any]) -> list[str]:
     return [
         shape,
         _words.number(to["weights_mib"]),
-        "not measured"
-        if prefill is None
-        else "–".join(dict.fromkeys(f"{prefill[end]:,.0f}" for end in ("low", "high"))),
+        "not measured" if prefill is None else span(f"{prefill['low']:,.0f}", f"{prefill['high']:,.0f}", "–"),
         _words.UNKNOWN if decode is None else f"{decode['tps']:g}",
         "one" if row["backing"] == "one_request" else f"{row['sequences_backed']:g}",
         _against(row["against_fill_mib"], row["against_fill_prefill"]),

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import span
+
 UNKNOWN = "–"
 
 # The pair and the shape: the order in which they are shown, and the name that each has in the env.
@@ -53,7 +55,7 @@ def pair_words(to: t.Mapping[str, t.Any]) -> str:
 
 def interval(low: t.Any, high: t.Any, unit: str | None) -> str:
     """What a prediction says: one number where both ends read alike, else `low to high`, with its unit."""
-    text = " to ".join(dict.fromkeys([number(low), number(high)]))
+    text = span(number(low), number(high))
     return f"{text} {unit}".rstrip() if unit else text
 
 

@@ -169,7 +169,9 @@ def _slots(s: Situation, weights_mib: float) -> t.Iterator[Json]:
         low, high = rank.slab_slots(s.running.weights, weights_mib)
         mean = f"{rank.slot_mib[1]:.4f} MiB a slot from (slab - statics) / slots; {rank.line}"
         yield _prediction("slab_slots", low, high, "slots", mean, rank=rank.rank)
-        rest = f"{rank.total:,} slots in all stay constant, less the slab's {span(low, high)}; {rank.line}"
+        rest = (
+            f"{rank.total:,} slots in all stay constant, less the slab's {span(number(low), number(high))}; {rank.line}"
+        )
         yield _prediction(
             "pool_slots", max(0, rank.total - high), max(0, rank.total - low), "slots", rest, rank=rank.rank
         )

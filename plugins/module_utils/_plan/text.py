@@ -23,9 +23,9 @@ def number(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def span(low: float, high: float) -> str:
+def span(low: str, high: str, joiner: str = " to ") -> str:
     """``210.12 to 220.36``, and one number where both ends read alike."""
-    return " to ".join(dict.fromkeys([number(low), number(high)]))
+    return low if low == high else low + joiner + high
 
 
 def mib(value: float) -> str:

@@ -85,7 +85,8 @@ def _result(prediction: Json, verdict: str, measured: float | None, says: str) -
 
 
 def _range(prediction: Json) -> str:
-    return f"{span(float(prediction['low']), float(prediction['high']))} {prediction['unit']}"
+    low, high = (number(float(prediction[end])) for end in ("low", "high"))
+    return f"{span(low, high)} {prediction['unit']}"
 
 
 def _other_stack(prediction: Json, ledger: Json) -> str | None:
