@@ -13,7 +13,6 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _drift,
     _expected_rates,
     _handover,
-    _history,
     _image,
     _known,
     _not_after,
@@ -23,6 +22,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _rendered,
     _request,
     _summary,
+    _ways_back,
 )
 
 Run = t.Mapping[str, t.Any]
@@ -77,7 +77,7 @@ def _planned(
 ) -> dict[str, t.Any]:
     service, name = run["service"], str(run["service"]["name"])
     _refuse_drift(run, request)
-    back = _history.way_back(run["record"], request["to"], about["undo"]) if "to" in request else None
+    back = _ways_back.way_back(run["record"], request["to"], about["undo"]) if "to" in request else None
     reviewed = _plan_file.reviewed_plan(str(request["plan"]), about["host"], name) if "plan" in request else None
     asked = reviewed["request"] if reviewed else {"image": back["image"]} if back else request
     image = None

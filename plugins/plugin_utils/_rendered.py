@@ -15,6 +15,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _history,
     _image,
     _managed_text,
+    _record_lines,
     _summary,
     _templates,
 )
@@ -87,4 +88,4 @@ def _line(run: t.Mapping[str, t.Any], service: t.Mapping[str, t.Any], host: str)
         "image_before": run["before_values"].get("IMAGE", image),
         "image_digest_before": run["ledger"]["source"]["image_digest"],
     }
-    return _history.record_entry(planned, "planned", host, str(service["name"]), record=run["record"])
+    return _record_lines.record_entry(planned, "planned", host, str(service["name"]), record=run["record"])

@@ -1,13 +1,15 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What there is to return to, for ``to=list``: each pair that served, with its image, and whether it can be had."""
+"""Where a way back leads, and for ``to=list`` each pair that served, with its image, and whether it can be had."""
 
 from __future__ import annotations
 
+import math
 import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _env_text, _history, _words
 
 Entry = t.Mapping[str, t.Any]
@@ -17,6 +19,82 @@ Looked = t.Mapping[str, t.Any]
 _ABSENT = (1, 125)
 # The lines of the record that tell what served.
 _SERVED = ("switched", "rolled_back", "adopted")
+
+
+def way_back(record: t.Sequence[Entry], to: t.Any, undo: str) -> dict[str, t.Any]:
+    """Where ``to=previous`` or ``to=<record id>`` leads: ``{to, image, returns_to, says, ran}``.
+
+    ``previous`` is what ran before the last attempt that switched. An id means the pair and shape that its line put in
+    force: the ``to`` of a planned, switched, rollback or adopted line, and of a rolled_back line what ran again after
+    it. So it is with its image, which is None where the line has none and the image in force stays. ``ran`` is whether
+    that pair and shape ever served: an attempt may have been planned and not held. ``undo`` is the command that returns
+    to the previous pair.
+    Raises RadianceError ``nothing_to_return_to``.
+    """
+    switched = [
+        attempt for attempt in _history.attempts(record) if (_history.ended_by(attempt) or {}).get("kind") == "switched"
+    ]
+    if to == "previous":
+        if not switched:
+            raise RadianceError(
+                "The record holds no switch, so there is no previous pair to return to. State one:\n"
+                f"{_commands.beside(undo)} -e weights_mib=… -e kv_mib=…",
+                code="nothing_to_return_to",
+            )
+        entry = switched[-1][0]
+        return _return_to(entry["plan"]["from"], _image_before(entry), entry, True)
+    held = {attempt[0]["attempt"] for attempt in switched}
+    for entry in record:
+        if entry["id"] == to and _put_in_force(entry):
+            ran = entry["kind"] in ("switched", "rolled_back", "adopted") or entry["attempt"] in held
+            return _return_to(_put_in_force(entry), entry.get("image"), entry, ran)
+    # A planned line may have come to nothing; what ended an attempt tells what served.
+    found = [
+        entry for entry in record if entry["kind"] in ("switched", "rolled_back", "adopted") and _put_in_force(entry)
+    ]
+    several = len({entry.get("image") for entry in found}) > 1
+    choices = [_choice(entry, several) for entry in found]
+    raise RadianceError(
+        "\n".join(
+            [
+                f"to={to} names no line of the record that holds a pair"
+                + (". Say to=previous, or the id of one of these:" if choices else ", and no line holds any."),
+                *choices,
+                *([f"Which of them can be had: {_commands.beside(undo, 'rollback')} -e to=list"] if choices else []),
+            ]
+        ),
+        code="nothing_to_return_to",
+    )
+
+
+def _image_before(planned: Entry) -> str | None:
+    """What ran when a plan was made, by its digest where that is known: a tag may mean another image since."""
+    image, digest = planned.get("image_before"), planned.get("image_digest_before")
+    return f"{container.repository(image)}@{digest}" if image and digest and "@" not in image else image
+
+
+def _choice(entry: Entry, with_image: bool = False) -> str:
+    """A line that a person can choose, short enough for the column of the summary, but for an image."""
+    to = _put_in_force(entry)
+    sequences, context = _words.number(to.get("max_num_seqs")), _words.number(to.get("max_model_len"))
+    shape = f"{sequences} x {context}, {to.get('kv_cache_dtype')}, depth {to.get('num_speculative_tokens')}"
+    image = f", {entry.get('image') or _words.UNKNOWN}" if with_image else ""
+    return f"{entry['id']} {entry['at']} {_words.pair(to)}, {shape}{image}"
+
+
+def _put_in_force(entry: Entry) -> dict[str, t.Any]:
+    """The pair and shape that a line put in force, empty where it put none there."""
+    if entry["kind"] == "planned":
+        return dict(entry["plan"]["to"])
+    return dict(entry["to"] or {}) if entry["kind"] in ("switched", "rolled_back", "rollback", "adopted") else {}
+
+
+def _return_to(pair: t.Mapping[str, t.Any], image: str | None, entry: Entry, ran: bool) -> dict[str, t.Any]:
+    # A pool that the engine derived is only known as printed, and it is stated in whole MiB: not more than it was.
+    to = {name: math.floor(value) if isinstance(value, float) else value for name, value in pair.items()}
+    to = {name: to.get(name) for name in _words.ENV_OF}
+    says = f"returning to {_words.pair(to)} of record {entry['id']}"
+    return {"to": to, "image": image, "returns_to": entry["id"], "says": says, "ran": ran}
 
 
 def images(record: t.Sequence[Entry]) -> list[str]:
@@ -37,7 +115,7 @@ def ways_back(record: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
     if ways:
         ways[0]["in_force"] = True
     try:
-        back = _history.way_back(record, "previous", "")
+        back = way_back(record, "previous", "")
     except RadianceError:
         return ways
     at = next((entry["at"] for entry in record if entry["id"] == back["returns_to"]), _words.UNKNOWN)

@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history, _schemas
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history, _record_lines, _schemas, _ways_back
 
 UNDO = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=previous"
 
@@ -109,7 +109,7 @@ def test_previous_is_what_ran_before_the_last_switch(example: t.Any) -> None:
     planned = example.planned()
     failed = example.planned("ffffffffffff", to={**example.new, "weights_mib": 20000})
     record = [planned, example.switched(), failed, example.rolled_back("ffffffffffff")]
-    back = _history.way_back(record, "previous", UNDO)
+    back = _ways_back.way_back(record, "previous", UNDO)
     assert back["to"] == example.old
     assert back["returns_to"] == planned["id"]
     assert "24,000 + 5,120" in back["says"]
@@ -118,23 +118,23 @@ def test_previous_is_what_ran_before_the_last_switch(example: t.Any) -> None:
 def test_an_id_leads_to_what_its_line_put_in_force(example: t.Any) -> None:
     planned, switched = example.planned(), example.switched()
     record = [planned, switched]
-    assert _history.way_back(record, switched["id"], UNDO)["to"]["weights_mib"] == 25844
+    assert _ways_back.way_back(record, switched["id"], UNDO)["to"]["weights_mib"] == 25844
     # The header of an env names its planned line: that id leads back to the pair of that very env.
-    assert _history.way_back(record, planned["id"], UNDO)["to"] == example.new
-    assert _history.way_back([*record, example.rolled_back()], example.rolled_back()["id"], UNDO)["to"] == example.old
+    assert _ways_back.way_back(record, planned["id"], UNDO)["to"] == example.new
+    assert _ways_back.way_back([*record, example.rolled_back()], example.rolled_back()["id"], UNDO)["to"] == example.old
 
 
 def test_what_was_planned_and_did_not_hold_never_ran(example: t.Any) -> None:
     planned, failed = example.planned(), [example.planned("f" * 12), example.rolled_back("f" * 12)]
     record = [planned, example.switched(), *failed]
-    ran = {entry["id"]: _history.way_back(record, entry["id"], UNDO)["ran"] for entry in record}
+    ran = {entry["id"]: _ways_back.way_back(record, entry["id"], UNDO)["ran"] for entry in record}
     assert ran == {planned["id"]: True, record[1]["id"]: True, failed[0]["id"]: False, failed[1]["id"]: True}
-    assert _history.way_back(record, "previous", UNDO)["ran"] is True
+    assert _ways_back.way_back(record, "previous", UNDO)["ran"] is True
 
 
 def test_a_pair_that_the_engine_derived_is_returned_to_in_whole_mib(example: t.Any) -> None:
     derived = {**example.old, "weights_mib": 24002.56, "kv_mib": 5119.96}
-    back = _history.way_back([example.planned(**{"from": derived}), example.switched()], "previous", UNDO)
+    back = _ways_back.way_back([example.planned(**{"from": derived}), example.switched()], "previous", UNDO)
     assert back["to"] == {**example.old, "weights_mib": 24002, "kv_mib": 5119}
     assert back["says"].startswith("returning to 24,002 + 5,119 of record ")
 
@@ -142,36 +142,36 @@ def test_a_pair_that_the_engine_derived_is_returned_to_in_whole_mib(example: t.A
 @pytest.mark.parametrize("to", ["previous", "0123456789ab"])
 def test_an_empty_record_leads_nowhere(to: str) -> None:
     with pytest.raises(RadianceError) as caught:
-        _history.way_back([], to, UNDO)
+        _ways_back.way_back([], to, UNDO)
     assert caught.value.code == "nothing_to_return_to"
 
 
 def test_without_a_switch_on_record_the_command_that_states_a_pair_is_named() -> None:
     with pytest.raises(RadianceError) as caught:
-        _history.way_back([], "previous", UNDO)
+        _ways_back.way_back([], "previous", UNDO)
     command = "ansible-playbook playbooks/resize.yml -l dankserver -e service=flashnext -e weights_mib=… -e kv_mib=…"
     assert caught.value.text.split("\n")[1:] == [command]
 
 
 def test_a_planned_line_gets_the_attempt_of_its_plan(example: t.Any) -> None:
-    first = _history.record_entry({"plan": example.plan, "request": {}}, "planned", "dankserver", "flashnext")
-    again = _history.record_entry({"plan": example.plan, "request": {}}, "planned", "dankserver", "flashnext")
+    first = _record_lines.record_entry({"plan": example.plan, "request": {}}, "planned", "dankserver", "flashnext")
+    again = _record_lines.record_entry({"plan": example.plan, "request": {}}, "planned", "dankserver", "flashnext")
     other_plan = {**example.plan, "to": example.old}
-    other = _history.record_entry({"plan": other_plan, "request": {}}, "planned", "dankserver", "flashnext")
+    other = _record_lines.record_entry({"plan": other_plan, "request": {}}, "planned", "dankserver", "flashnext")
     assert first["attempt"] == again["attempt"] != other["attempt"]
 
 
 def test_a_planned_line_has_neither_prices_nor_options_nor_arms(example: t.Any) -> None:
     plan = {**example.plan, "prices": [{"name": "present"}] * 100}
     request = {"pair": "fill", "arms": [{"weights_mib": 24000, "prefill_tps": 3290}]}
-    first = _history.record_entry({"plan": plan, "request": request}, "planned", "dankserver", "flashnext")
+    first = _record_lines.record_entry({"plan": plan, "request": request}, "planned", "dankserver", "flashnext")
     kept = {name: value for name, value in example.plan.items() if name != "options"}
     assert (first["plan"], first["request"]) == (kept, {"pair": "fill"})
     assert first["attempt"] == _plan.attempt_id(plan)
     # Another price table is not another plan, and more arms are not another request.
     before = {**first, "at": "2026-01-01T00:00:00Z"}
     own = {"plan": example.plan, "request": {**request, "arms": []}}
-    assert _history.record_entry(own, "planned", "dankserver", "flashnext", record=[before]) == before
+    assert _record_lines.record_entry(own, "planned", "dankserver", "flashnext", record=[before]) == before
 
 
 def run_that_ended(example: t.Any, word: str, *phases: str) -> dict[str, t.Any]:
@@ -184,7 +184,7 @@ def run_that_ended(example: t.Any, word: str, *phases: str) -> dict[str, t.Any]:
 @pytest.mark.parametrize("phases", [("lock",), ("lock", "precheck"), ("lock", "precheck", "drain")])
 def test_a_switch_that_was_refused_before_it_stopped_anything_is_put_on_record(example: t.Any, phases: t.Any) -> None:
     run = run_that_ended(example, "refused", *phases)
-    (line,) = _history.refused_entries(run, "dankserver")
+    (line,) = _record_lines.refused_entries(run, "dankserver")
     assert (line["kind"], line["attempt"]) == ("refused", "0123456789ab")
     assert (line["phase"], line["says"]) == (phases[-1], f"what {phases[-1]} came to")
     assert _schemas.problems(line, "record") == []
@@ -200,16 +200,16 @@ def test_a_switch_that_was_refused_before_it_stopped_anything_is_put_on_record(e
     ],
 )
 def test_nothing_is_called_refused_that_got_further_or_was_lost(example: t.Any, word: str, phases: t.Any) -> None:
-    assert _history.refused_entries(run_that_ended(example, word, *phases), "dankserver") == []
+    assert _record_lines.refused_entries(run_that_ended(example, word, *phases), "dankserver") == []
     planned_nothing = {**run_that_ended(example, "refused", "precheck"), "making": None}
-    assert _history.refused_entries(planned_nothing, "dankserver") == []
+    assert _record_lines.refused_entries(planned_nothing, "dankserver") == []
 
 
 def test_a_plan_that_is_tried_again_after_a_refusal_is_on_record_again(example: t.Any) -> None:
     own = {"plan": example.plan, "request": {}}
-    first = {**_history.record_entry(own, "planned", "dankserver", "flashnext"), "at": "2026-01-01T00:00:00Z"}
+    first = {**_record_lines.record_entry(own, "planned", "dankserver", "flashnext"), "at": "2026-01-01T00:00:00Z"}
     refused = {**example.entry("refused", phase="drain", says="busy"), "attempt": first["attempt"]}
-    again = _history.record_entry(own, "planned", "dankserver", "flashnext", record=[first, refused])
+    again = _record_lines.record_entry(own, "planned", "dankserver", "flashnext", record=[first, refused])
     assert (again["attempt"], again["at"] == first["at"]) == (first["attempt"], False)
     # The second try was lost midway: of it no end is known, whatever the first came to.
     one, other = _history.attempts([first, refused, again])
@@ -230,7 +230,7 @@ def test_what_was_refused_neither_made_a_pair_nor_leads_anywhere(example: t.Any)
     assert _history.history([example.planned(), refused], example.new)["made"] is None
     assert _history.history([example.planned(), refused], example.new)["failed"] == []
     with pytest.raises(RadianceError):
-        _history.way_back([example.planned(), refused], refused["id"], UNDO)
+        _ways_back.way_back([example.planned(), refused], refused["id"], UNDO)
 
 
 def test_open_verdicts_leave_no_line(example: t.Any) -> None:
@@ -239,17 +239,19 @@ def test_open_verdicts_leave_no_line(example: t.Any) -> None:
         {"id": "prefill_tps", "verdict": "open", "measured": None, "says": ""},
     ]
     probes = {"calibration": None, "boundary": {"verdict": "passed"}, "rates": None}
-    lines = _history.record_entries(verdicts, example.plan["predictions"], probes, "dankserver", "flashnext", "0" * 12)
+    lines = _record_lines.record_entries(
+        verdicts, example.plan["predictions"], probes, "dankserver", "flashnext", "0" * 12
+    )
     assert [line["kind"] for line in lines] == ["probed", "verdict"]
     assert lines[1]["prediction"] == "weights_mib"
-    none = _history.record_entries(verdicts, example.plan["predictions"], {}, "dankserver", "flashnext", "0" * 12)
+    none = _record_lines.record_entries(verdicts, example.plan["predictions"], {}, "dankserver", "flashnext", "0" * 12)
     assert [line["kind"] for line in none] == ["verdict"]
 
 
 def test_an_unknown_id_lists_the_choices_one_a_line(example: t.Any) -> None:
     planned, switched = example.planned(), example.switched()
     with pytest.raises(RadianceError) as told:
-        _history.way_back([planned, switched, example.verdict("weights_mib", "held", 1)], "ffff", UNDO)
+        _ways_back.way_back([planned, switched, example.verdict("weights_mib", "held", 1)], "ffff", UNDO)
     first, *choices, last = told.value.text.split("\n")
     assert told.value.code == "nothing_to_return_to"
     assert "to=ffff" in first and "to=previous" in first
@@ -270,10 +272,10 @@ def test_a_pair_that_was_rolled_back_before_is_pointed_out(example: t.Any) -> No
 
 def test_trying_again_is_the_same_line_until_the_attempt_has_ended(example: t.Any) -> None:
     own = {"plan": example.plan, "request": {"pair": "fill"}}
-    first = {**_history.record_entry(own, "planned", "dankserver", "flashnext"), "at": "2026-01-01T00:00:00Z"}
-    again = _history.record_entry(own, "planned", "dankserver", "flashnext", record=[first])
+    first = {**_record_lines.record_entry(own, "planned", "dankserver", "flashnext"), "at": "2026-01-01T00:00:00Z"}
+    again = _record_lines.record_entry(own, "planned", "dankserver", "flashnext", record=[first])
     assert again == first
-    other = _history.record_entry({**own, "request": {}}, "planned", "dankserver", "flashnext", record=[first])
+    other = _record_lines.record_entry({**own, "request": {}}, "planned", "dankserver", "flashnext", record=[first])
     assert other["at"] != first["at"]
     ended = [first, example.rolled_back(first["attempt"])]
-    assert _history.record_entry(own, "planned", "dankserver", "flashnext", record=ended)["at"] != first["at"]
+    assert _record_lines.record_entry(own, "planned", "dankserver", "flashnext", record=ended)["at"] != first["at"]

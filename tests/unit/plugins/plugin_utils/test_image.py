@@ -18,9 +18,11 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _history,
     _image,
     _plan_report,
+    _record_lines,
     _request,
     _schemas,
     _summary,
+    _ways_back,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -314,26 +316,26 @@ def test_lines_hold_the_image_and_old_lines_stay_valid(example: t.Any) -> None:
 
 def test_the_way_back_has_its_image(example: t.Any) -> None:
     record = [planned(example, AFTER, BEFORE), switched(example, AFTER)]
-    assert _history.way_back(record, "previous", "")["image"] == BEFORE
-    assert _history.way_back(record, record[1]["id"], "")["image"] == AFTER
+    assert _ways_back.way_back(record, "previous", "")["image"] == BEFORE
+    assert _ways_back.way_back(record, record[1]["id"], "")["image"] == AFTER
     # A tag may mean another image since: what ran then had this digest.
     known = {**record[0], "image_digest_before": OLD}
-    assert _history.way_back([known, record[1]], "previous", "")["image"] == f"localhost/radiance@{OLD}"
+    assert _ways_back.way_back([known, record[1]], "previous", "")["image"] == f"localhost/radiance@{OLD}"
     pinned = {**known, "image_before": f"localhost/radiance@{OLD}"}
-    assert _history.way_back([pinned, record[1]], "previous", "")["image"] == f"localhost/radiance@{OLD}"
+    assert _ways_back.way_back([pinned, record[1]], "previous", "")["image"] == f"localhost/radiance@{OLD}"
     old = [example.planned(), example.switched()]
-    assert (_history.way_back(old, "previous", "")["image"], _history.way_back(old, old[1]["id"], "")["image"]) == (
+    assert (_ways_back.way_back(old, "previous", "")["image"], _ways_back.way_back(old, old[1]["id"], "")["image"]) == (
         None,
         None,
     )
     with pytest.raises(RadianceError) as unknown:
-        _history.way_back([*old, *record], "ffffffffffff", "")
+        _ways_back.way_back([*old, *record], "ffffffffffff", "")
     assert [line.rpartition(", ")[2] for line in unknown.value.text.splitlines()[1:-1]] == ["–", AFTER]
 
 
 def test_returning_to_an_image_is_not_refused_by_what_another_one_printed(example: t.Any) -> None:
     back = {
-        **_history.way_back([planned(example, AFTER, BEFORE), switched(example, AFTER)], "previous", ""),
+        **_ways_back.way_back([planned(example, AFTER, BEFORE), switched(example, AFTER)], "previous", ""),
         "objection": "",
     }
     image = _image.image_choice(PODMAN, BEFORE, told(OLD), {**LEDGER, "source": {"image": AFTER, "image_digest": NEW}})
@@ -346,13 +348,13 @@ def test_returning_to_an_image_is_not_refused_by_what_another_one_printed(exampl
 
 def test_two_images_of_one_pair_are_two_attempts(example: t.Any) -> None:
     fields = {"plan": example.plan, "request": {}, "image": AFTER, "image_before": BEFORE}
-    one = _history.record_entry(fields, "planned", "h", "flashnext")
-    other = _history.record_entry({**fields, "image": "localhost/radiance@sha256:cc"}, "planned", "h", "flashnext")
-    plain = _history.record_entry({**fields, "image": BEFORE}, "planned", "h", "flashnext")
-    before = _history.record_entry({"plan": example.plan, "request": {}}, "planned", "h", "flashnext")
+    one = _record_lines.record_entry(fields, "planned", "h", "flashnext")
+    other = _record_lines.record_entry({**fields, "image": "localhost/radiance@sha256:cc"}, "planned", "h", "flashnext")
+    plain = _record_lines.record_entry({**fields, "image": BEFORE}, "planned", "h", "flashnext")
+    before = _record_lines.record_entry({"plan": example.plan, "request": {}}, "planned", "h", "flashnext")
     assert len({one["attempt"], other["attempt"], plain["attempt"]}) == 3
     assert plain["attempt"] == before["attempt"]
-    assert _history.record_entry(fields, "planned", "h", "flashnext", record=[one]) == one
+    assert _record_lines.record_entry(fields, "planned", "h", "flashnext", record=[one]) == one
 
 
 def test_a_try_that_was_rolled_back_is_one_of_its_image(example: t.Any) -> None:

@@ -18,10 +18,11 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _env_text,
     _files,
     _gates,
-    _history,
     _managed_text,
+    _record_lines,
     _schemas,
     _taken_over,
+    _ways_back,
 )
 
 HOST = "dankserver"
@@ -349,9 +350,9 @@ def test_what_its_owner_changed_in_the_script_since_it_started_is_told() -> None
 def test_a_way_back_leads_to_what_was_adopted() -> None:
     to = {"weights_mib": 24000, "kv_mib": 5120, "max_num_seqs": 3, "num_speculative_tokens": None}
     fields = {"to": to, "image": "x:1", "fingerprint": "0a", "files": ["scripts/qwen.env"], "env_names": NAMES}
-    line = _history.record_entry(fields, "adopted", HOST, "qwen")
+    line = _record_lines.record_entry(fields, "adopted", HOST, "qwen")
     assert _schemas.problems(line, "record") == []
-    back = _history.way_back([line], line["id"], "")
+    back = _ways_back.way_back([line], line["id"], "")
     assert (back["to"]["weights_mib"], back["image"], back["ran"]) == (24000, "x:1", True)
     with pytest.raises(RadianceError, match=line["id"]):
-        _history.way_back([line], "nothing", "")
+        _ways_back.way_back([line], "nothing", "")

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history, _request, _ways_back
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _request, _ways_back
 
 UNDO = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=previous"
 OLD_IMAGE = f"localhost/radiance@sha256:{'a' * 64}"
@@ -38,7 +38,7 @@ def record(example: t.Any) -> list[dict[str, t.Any]]:
 
 
 def test_the_way_back_has_pair_and_shape_and_dtype_and_image(example: t.Any) -> None:
-    back = _history.way_back(record(example), "previous", UNDO)
+    back = _ways_back.way_back(record(example), "previous", UNDO)
     assert back["to"] == example.old
     assert back["image"] == OLD_IMAGE
     image = {"image": OLD_IMAGE, "digest": f"sha256:{'a' * 64}", "version": "1.0.13", "same": False}
@@ -52,13 +52,13 @@ def test_the_way_back_has_pair_and_shape_and_dtype_and_image(example: t.Any) -> 
     }
     assert (options["image"], options["image_digest"]) == (OLD_IMAGE, f"sha256:{'a' * 64}")
     # By its id, forward again.
-    forward = _history.way_back(record(example), "0badc0ffee00", UNDO)
+    forward = _ways_back.way_back(record(example), "0badc0ffee00", UNDO)
     assert (forward["to"], forward["image"], forward["ran"]) == (WHOLE, NEW_IMAGE, True)
 
 
 def test_an_unknown_id_names_the_command_that_lists(example: t.Any) -> None:
     with pytest.raises(RadianceError) as refused:
-        _history.way_back(record(example), "4bd1e73f82f0", UNDO)
+        _ways_back.way_back(record(example), "4bd1e73f82f0", UNDO)
     assert "to=4bd1e73f82f0 names no line of the record" in refused.value.text
     command = "ansible-playbook playbooks/rollback.yml -l dankserver -e service=flashnext -e to=list"
     assert refused.value.text.split("\n")[-1] == f"Which of them can be had: {command}"
