@@ -39,7 +39,13 @@ ARGUMENTS: dict[str, t.Any] = {
     "handover": {"type": "bool", "default": False},
     "not_after": {"type": "dict"},
     "undo": {"type": "str", "default": ""},
-    "timeouts": {"type": "dict", "required": True},
+    "timeouts": {
+        "type": "dict",
+        "required": True,
+        "options": {
+            name: {"type": "float", "required": True} for name in ("drain", "stop", "release", "ready", "probe")
+        },
+    },
     "probes": {"type": "str", "choices": ["none", "quick", "full"], "default": "none"},
     "rate": {
         "type": "dict",
@@ -76,7 +82,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         except RadianceError as error:
             run["failure"] = _summary.failure({"msg": error.text, "code": error.code})
         except AnsibleError as error:
-            run["failure"] = _summary.failure({"msg": str(error)})
+            run["failure"] = _summary.failure(
+                {"msg": f"{error} (An argument NAME of this step is the variable endpoint_NAME.)"}
+            )
         # The interpreter, where Ansible had to find it.
         facts = {"ansible_facts": self._facts} if self._facts else {}
         return {**result, **run, **facts, "changed": False, "warnings": self._warnings}
@@ -85,6 +93,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         """What there is, or the plan; or ``failure``; or what is ``unsettled``, with what was ``settled`` before."""
         given, service, settled = self._given, self._given["service"], self._given["settled"]
         _service.require_fit(service)
+        for name in ("fleet_dir", "target_dir", "state_dir"):
+            _look.require_path(self._task.args[name], f"endpoint_{name}")
         others = _handover.card_others(
             service, given["services"], self._host, given["target_dir"], self._reserved(service, given["request"])
         )
@@ -94,6 +104,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return {"failure": failure}
         if "switch" not in settled and _look.left(answer):
             return {"unsettled": "switch", "settled": settled}
+        if answer["interrupted"]:
+            # In check mode, or where only is read: nothing has finished it.
+            return {"failure": _look.interrupted(service, self._host)}
         boot, paths = answer["boot"], self._paths()
         failure = _look.not_serving(service, boot, paths["serve_path"], others, given["handover"])
         if failure:
@@ -112,7 +125,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _reserved(self, service: dict[str, t.Any], request: dict[str, t.Any]) -> list[dict[str, t.Any]]:
         """What is kept free for others on the cards: as the reviewed plan says, or the command, or the inventory."""
         if "plan" in request:
-            request = _plan_file.reviewed_plan(str(request["plan"]), self._host, str(service["name"]))["request"]
+            reviewed = _plan_file.reviewed_plan(str(request["plan"]), self._host, str(service["name"]))
+            return reviewed["request"].get("reserved_for_others_mib") or []
         return request.get("reserved_for_others_mib") or service.get("reserved_for_others_mib") or []
 
     def _ask(self, others: list[dict[str, t.Any]]) -> dict[str, t.Any]:

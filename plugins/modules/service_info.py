@@ -105,7 +105,7 @@ boot:
   type: dict
   sample: {last_boot: null, ledger: {status: complete}}
 code:
-  description: V(file_unreadable) where this user may not read something of it.
+  description: V(file_forbidden) where this user may not read something of it, V(file_unreadable) where nobody can.
   returned: failure
   type: str
   sample: file_unreadable
@@ -151,7 +151,8 @@ def main() -> None:
         found["texts"] = {path: text for path, text in texts.items() if text is not None}
         found["entries"], reports = _records.read_with_reports(state.records)
     except OSError as error:
-        module.fail_json(msg=f"{error.filename} cannot be read: {error.strerror}.", code="file_unreadable")
+        code = "file_forbidden" if isinstance(error, PermissionError) else "file_unreadable"
+        module.fail_json(msg=f"{error.filename} cannot be read: {error.strerror}.", code=code)
     for report in reports:
         module.warn(f"{state.records}: {report}")
     if boot is not None:

@@ -84,6 +84,27 @@ options:
       - Seconds of each phase and probe, where the service states none.
     type: dict
     required: true
+    suboptions:
+      drain:
+        description: Until requests have ended.
+        type: float
+        required: true
+      stop:
+        description: Until the engine has ended.
+        type: float
+        required: true
+      release:
+        description: Until the memory of the cards is free.
+        type: float
+        required: true
+      ready:
+        description: Until the engine listens.
+        type: float
+        required: true
+      probe:
+        description: Of a probe.
+        type: float
+        required: true
   probes:
     description:
       - Which probes will run, where O(request) states none.

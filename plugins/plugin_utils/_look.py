@@ -7,8 +7,9 @@ from __future__ import annotations
 import posixpath
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _service, _summary
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _files, _service, _summary
 
 Service = t.Mapping[str, t.Any]
 Others = t.Sequence[t.Mapping[str, t.Any]]
@@ -53,14 +54,25 @@ def question(
     }
 
 
+def require_path(value: t.Any, name: str) -> None:
+    """Hold the path of a folder to what no template leaves open. Raises RadianceError ``path_unfit``."""
+    if not isinstance(value, str) or not value.startswith(("/", "~")):
+        raise RadianceError(
+            f"{name} is {value!r}. Give an absolute path, or one that begins with ~.", code="path_unfit"
+        )
+
+
 def no_answer(answer: t.Mapping[str, t.Any], state_dir: str) -> dict[str, str] | None:
     """Why the host's answer tells nothing, as a failure; None where it tells."""
-    if "entries" in answer:
+    if {"entries", "texts", *_LEFT} <= answer.keys() and isinstance(answer.get("boot"), dict):
         return None
-    if answer.get("code") != "file_unreadable":
+    if answer.get("code") == "file_unreadable":
+        return _summary.failure(answer)
+    if answer.get("code") != "file_forbidden":
         # Of a module that died Ansible says where to look, in what nobody would be shown.
         said = str(answer.get("module_stderr") or answer.get("module_stdout") or "").strip().splitlines()[-1:]
-        return _summary.failure({**answer, "msg": "\n".join([str(answer.get("msg", "")), *map(hidden, said)])})
+        msg = str(answer.get("msg") or "The host's answer is not that of service_info.")
+        return _summary.failure({**answer, "msg": "\n".join([msg, *map(hidden, said)])})
     return _summary.failure(
         {
             "msg": f"{state_dir} cannot be read ({answer['msg']}). A unit of the system needs ansible_become: true in "
@@ -72,6 +84,18 @@ def no_answer(answer: t.Mapping[str, t.Any], state_dir: str) -> dict[str, str] |
 def left(answer: t.Mapping[str, t.Any]) -> bool:
     """Whether a switch has left something that is to be brought to an end first."""
     return any(answer[name] for name in _LEFT)
+
+
+def interrupted(service: Service, host: str) -> dict[str, str]:
+    """That a switch was interrupted and is not finished, as a failure: what runs then nobody knows now."""
+    name = str(service["name"])
+    return _summary.failure(
+        {
+            "msg": f"A switch of {name} was interrupted. It is finished first, and nothing is planned before that. "
+            f"This finishes it:\n{_commands.playbook('playbooks/resize.yml', host, name)}",
+            "code": "switch_interrupted",
+        }
+    )
 
 
 def not_serving(

@@ -90,6 +90,10 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
     Words that it does not know, a service that the host does not have, a plan file that is none, and what the
     inventory tells a container runtime that would hide the engine.
     """
+    if not isinstance(services, (list, tuple)) or not all(isinstance(service, t.Mapping) for service in services):
+        return (
+            f"endpoint_services of {host} is no list of services. See `A service` in the README of the role endpoint."
+        )
     try:
         for name, words in _CLOSED.items():
             if request.get(name) is not None and request[name] not in words:
@@ -102,6 +106,12 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
             return said
         if not services:
             return f"{host} declares no endpoint_services in the inventory."
+        names = [str(service.get("name")) for service in services]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            return (
+                f"{host} declares {twice!r} more than once in endpoint_services. Give each service a name of its own."
+            )
         meant = chosen(services, request.get("service"))
         if not meant:
             known = ", ".join(str(service.get("name")) for service in services)

@@ -37,7 +37,7 @@ def test_a_switch_that_is_never_called_has_no_result_of_an_earlier_one(tmp_path:
     command = [sys.executable, "-m", "ansible", "playbook", "-i", f"{tmp_path}/hosts.json", "-e", json.dumps(broken)]
     command += [f"{tmp_path}/play.json"]
     env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": f"{ROOT}/collections"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     came_to = json.loads((tmp_path / "run.json").read_text())
     assert came_to["switched"] == {}

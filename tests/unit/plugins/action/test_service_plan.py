@@ -46,16 +46,22 @@ def asks(service: Service) -> dict[str, dict[str, t.Any]]:
         "fleet_dir": str(service.folder / "fleet"),
         "target_dir": str(service.folder / "target"),
         "state_dir": str(service.folder / "state"),
-        "timeouts": {"ready": 1800, "probe": 1800},
+        "timeouts": {"drain": 60, "stop": 60, "release": 120, "ready": 1800, "probe": 1800},
         "rate": {"prompt_tokens": 43500, "generate_tokens": 512, "runs": 2},
     }
+    watched = service.folder / "watched"
+    (watched / "flash").mkdir(parents=True)
+    (watched / "flash" / "probation.json").touch()
     told = {"told": "What became of it.", "returned": []}
     unfit = {name: value for name, value in NEIGHBOUR.items() if name != "port"}
     return {
         "plan": plain,
         "look": {**plain, "plan": False},
         "left": {**plain, "state_dir": str(left)},
-        "left_settled": {**plain, "state_dir": str(left), "settled": {"switch": told}},
+        "left_settled": {**plain, "state_dir": str(watched), "settled": {"switch": told}},
+        "left_unfinished": {**plain, "state_dir": str(left), "settled": {"switch": told}},
+        "relative": {**plain, "target_dir": "srv/radiance"},
+        "half_timeouts": {**plain, "timeouts": {"drain": 5}},
         "others": {**plain, "service": on_card, "services": [on_card, NEIGHBOUR]},
         "others_settled": {**plain, "service": on_card, "services": [NEIGHBOUR], "settled": {"others": []}},
         "others_of_a_look": {**plain, "plan": False, "service": on_card, "services": [NEIGHBOUR]},
@@ -145,7 +151,18 @@ def test_who_runs_on_its_cards_is_settled_before_a_plan_and_no_look(told: dict[s
     [
         ("neighbour_unfit", "refused", "This is no service, 'embed' of endpoint_services: at the top: missing port."),
         ("unfit", "refused", "This is no service, 'flash' of endpoint_services: at the top: missing "),
-        ("closed", "refused", "A unit of the system needs ansible_become: true in the inventory;"),
+        ("closed", "refused", "closed/flash/journal.json cannot be read: Not a directory."),
+        (
+            "left_unfinished",
+            "refused",
+            "A switch of flash was interrupted. It is finished first, and nothing is planned",
+        ),
+        (
+            "relative",
+            "refused",
+            "endpoint_target_dir is 'srv/radiance'. Give an absolute path, or one that begins with",
+        ),
+        ("half_timeouts", "refused", "(An argument NAME of this step is the variable endpoint_NAME.)"),
         ("gone", "not_reached", "the host does not answer: "),
     ],
 )

@@ -243,3 +243,12 @@ def test_the_log_of_a_refused_boot_comes_with_the_failure(run: Run) -> None:
 def test_there_is_no_log_where_there_is_no_boot_or_nobody_asked(run: Run) -> None:
     assert run(source="text", text="hello\n", with_log=True, require="any")["log"] is None
     assert "log" not in run(source="file", path=str(HEALTHY))
+
+
+def test_a_secret_in_the_words_of_the_engine_is_masked(run: Run) -> None:
+    lines = HEALTHY.read_text().splitlines(keepends=True)
+    text = "".join([lines[0], "W loaded with HF_TOKEN=hf_abcdefghij from the env\n", *lines[1:]])
+    warned = run(source="text", text=text)["ledger"]["warnings"]
+    assert [item["text"] for item in warned if "loaded" in item["text"]] == [
+        "loaded with HF_TOKEN=******** from the env"
+    ]

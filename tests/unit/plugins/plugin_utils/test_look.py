@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
+import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _look
 
 PROCESS: dict[str, t.Any] = {
@@ -81,12 +83,23 @@ def test_a_unit_is_asked_by_its_container_in_its_scope() -> None:
 
 
 def test_a_host_that_tells_nothing_is_no_plan() -> None:
-    assert _look.no_answer({"entries": [], "texts": {}}, STATE) is None
+    left = {"interrupted": False, "others_interrupted": [], "on_probation": False}
+    answer: dict[str, t.Any] = {"entries": [], "texts": {}, "boot": {}, **left}
+    assert _look.no_answer(answer, STATE) is None
+    for name in ("entries", "boot", "interrupted"):
+        found = _look.no_answer({key: value for key, value in answer.items() if key != name}, STATE)
+        assert found == {"word": "refused", "says": "The host's answer is not that of service_info."}
     assert _look.no_answer({"unreachable": True, "msg": "Connection refused"}, STATE) == {
         "word": "not_reached",
         "says": "the host does not answer: Connection refused",
     }
-    closed = {"failed": True, "code": "file_unreadable", "msg": f"{STATE}/flashnext cannot be read: Permission denied."}
+    pipe = {"failed": True, "code": "file_unreadable", "msg": "/s/a.env cannot be read: it is no regular file."}
+    assert _look.no_answer(pipe, STATE) == {
+        "word": "refused",
+        "says": "/s/a.env cannot be read: it is no regular file.",
+        "code": "file_unreadable",
+    }
+    closed = {"failed": True, "code": "file_forbidden", "msg": f"{STATE}/flashnext cannot be read: Permission denied."}
     found = _look.no_answer(closed, STATE)
     assert found is not None
     assert (found["word"], found["says"].startswith(f"{STATE} cannot be read ({closed['msg']}). A unit")) == (
@@ -107,6 +120,20 @@ def test_a_module_that_died_is_told_by_its_last_words() -> None:
     }
     found = _look.no_answer(died, STATE)
     assert found == {"word": "refused", "says": "See stderr for the exact error\nOSError: HF_TOKEN=********"}
+
+
+@pytest.mark.parametrize("value", [None, "", "srv/radiance", ["/x"], 5])
+def test_a_folder_is_an_absolute_path(value: t.Any) -> None:
+    _look.require_path("/srv/radiance", "endpoint_target_dir")
+    _look.require_path("~/radiance", "endpoint_target_dir")
+    with pytest.raises(RadianceError, match="endpoint_target_dir is .* Give an absolute path"):
+        _look.require_path(value, "endpoint_target_dir")
+
+
+def test_a_switch_that_is_not_finished_is_finished_by_a_command_of_its_own_line() -> None:
+    found = _look.interrupted(PROCESS, "alpha")
+    assert (found["word"], found["code"]) == ("refused", "switch_interrupted")
+    assert found["says"].splitlines()[-1] == "ansible-playbook playbooks/resize.yml -l alpha -e service=flashnext"
 
 
 def test_only_a_boot_whose_process_is_there_serves() -> None:

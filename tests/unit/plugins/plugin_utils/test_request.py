@@ -103,6 +103,14 @@ def test_services_by_name(example: t.Any) -> None:
     assert len(_request.chosen(services, "")) == 2
     assert _request.chosen([]) == []  # as the task names it whose name loads the filters
     assert _request.chosen(services, "other") == []
+    said = _request.request_objection({}, [*services, services[0]], "dankserver")
+    assert said == (
+        "dankserver declares 'flashnext' more than once in endpoint_services. Give each service a name of its own."
+    )
+    odd: t.Any
+    for odd in ({"name": "flashnext"}, "flashnext", [None], ["flashnext"]):
+        said = _request.request_objection({}, odd, "dankserver")
+        assert said.startswith("endpoint_services of dankserver is no list of services."), odd
     assert _request.request_objection({"service": "other"}, services, "dankserver") == (
         "service=other is not declared on this host. Its endpoint_services are: flashnext, coder."
     )
