@@ -13,6 +13,7 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files
 
 
@@ -100,6 +101,9 @@ def placed(text: str, name: str, body: t.Sequence[str], style: Style = MARKDOWN,
     air = [""] if style.airy else []
     # What the engine printed may have it, and it would keep this text from being taken for UTF-8.
     content = [*air, *(line.replace("\ufffd", "?") for line in body), *air]
+    if style is MARKDOWN:
+        # A mask would stand for a secret that the file has; only a comment may say one.
+        content = [line.replace(MASK, "…") for line in content]
     here = next((block for block in blocks if block.name == name), None)
     if here is not None:
         return with_body(text, here, content)

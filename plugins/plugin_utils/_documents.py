@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden, put_back
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _blocks,
     _files,
@@ -27,17 +28,36 @@ _TABLE = ["| service | host | pair and shape | gates | runbook |", "|---|---|---
 
 
 def fleet_document(text: str, kind: str, run: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """A document with our part of it brought up to date: ``{text, objection}``.
+    """A document with our part of it brought up to date: ``{text, masked, objection}``.
 
     ``kind`` is runbook, agents, llms or log, ``text`` the file as it is (empty where there is none). ``run`` has
     ``service``, ``record``, ``plan``, ``making`` and ``failure``; ``about``: ``host``, ``check`` and ``undo`` (the
-    command). ``objection`` is empty, or why the file is left as it is.
+    command). ``masked`` is the text that may be seen, as the module fleet_file takes it; ``objection`` is empty, or why
+    the file is left as it is.
     """
     told = _told_of(run, about)
     try:
-        return {"text": _DOCUMENTS[kind](text, told), "objection": ""}
+        made = _DOCUMENTS[kind](text, told)
+        return {"text": made, "masked": _masked(made, text), "objection": ""}
     except RadianceError as error:
-        return {"text": text, "objection": f"{told['files'][kind]}: {error.text}"}
+        return {"text": text, "masked": "", "objection": f"{told['files'][kind]}: {error.text}"}
+
+
+def _masked(text: str, there: str) -> str:
+    """The text with the secrets masked in the lines that the file ``there`` has; ours have none.
+
+    Raises RadianceError ``secret_missing`` where they could not be put back into their lines.
+    """
+    shown: dict[str, list[str]] = {}
+    for line, without in zip(there.split("\n"), hidden(there).split("\n"), strict=True):
+        shown.setdefault(line, []).append(without)
+    masked = "\n".join(shown[line].pop(0) if shown.get(line) else line for line in text.split("\n"))
+    if put_back(masked, there) != text:
+        raise RadianceError(
+            "it has secrets that are not told from each other once masked. Nothing was changed. Take them out.",
+            code="secret_missing",
+        )
+    return masked
 
 
 def _told_of(run: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

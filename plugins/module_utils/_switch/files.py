@@ -19,6 +19,9 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import MASK, hidden, put_back
 from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
 
+# What a terminal obeys, or reorders a line by; a carriage return at the end of a line is of a file with such ends.
+_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+
 
 class Wanted(t.NamedTuple):
     """One file as asked: where it goes, its bytes, and its mode (None keeps what is there, else 0644)."""
@@ -254,7 +257,7 @@ def install(changes: t.Sequence[Change]) -> None:
 
 
 def diffs(changes: t.Sequence[Change]) -> list[dict[str, str]]:
-    """One ``{before, after, before_header, after_header}`` a file, for ``--diff``, without secrets."""
+    """One ``{before, after, before_header, after_header}`` a file, for ``--diff``, as a screen may have it."""
     out = []
     for change in changes:
         before = "" if change.before is None else _text(change.before)
@@ -275,4 +278,5 @@ def diffs(changes: t.Sequence[Change]) -> list[dict[str, str]]:
 
 
 def _text(data: bytes) -> str:
-    return hidden(data.decode("utf-8", "replace"))
+    """As a screen may have it: secrets masked, control characters as ``\\x1b``."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], hidden(data.decode("utf-8", "replace")))

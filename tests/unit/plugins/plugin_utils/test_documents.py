@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import put_back
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _blocks, _documents
 from pymarkdown.api import PyMarkdownApi
 
@@ -249,8 +250,28 @@ def test_a_file_that_cannot_be_kept_is_named_and_left(example: t.Any) -> None:
     made = document("na\ufffdve\n", "llms", about(UNIT, [], example.new))
     assert made == {
         "text": "na\ufffdve\n",
+        "masked": "",
         "objection": "llms.txt: line 1 is not UTF-8 text. Nothing was changed. Convert the file first.",
     }
+
+
+def test_what_goes_through_ansible_has_no_secret_and_gets_it_back(example: t.Any) -> None:
+    key = "-----BEGIN PRIVATE KEY----- comes first in `key.pem`\n"
+    for hand in ("# Fleet\n\nHF_TOKEN=hunter2\nHF_TOKEN=hunter3\n", f"# Fleet\n\n- a\n{key}\nhunter2 and\n- a\n"):
+        made = document(hand, "agents", about(UNIT, [], example.new))
+        assert made["text"].startswith(hand + "\n<!-- BEGIN") and "hunter" in made["text"]
+        assert "hunter" not in made["masked"]
+        assert put_back(made["masked"], hand) == made["text"]
+        again = document(made["text"], "agents", about(UNIT, [], example.new))
+        assert (again["text"], put_back(again["masked"], made["text"])) == (made["text"], made["text"])
+
+
+def test_what_an_outcome_says_of_a_secret_is_none_of_the_file(example: t.Any) -> None:
+    back = {**example.rolled_back(), "says": "it ended: unknown option --api-key ********"}
+    told = about(UNIT, [example.planned(), back], example.new)
+    made = document("", "log", told)
+    assert (made["objection"], made["masked"]) == ("", made["text"])
+    assert "--api-key …" in made["text"]
 
 
 def test_names_and_paths_that_mean_something_to_markdown(linter: PyMarkdownApi, example: t.Any) -> None:

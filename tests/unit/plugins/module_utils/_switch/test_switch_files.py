@@ -136,6 +136,11 @@ def test_a_diff_and_a_command_show_no_secret(tmp_path: pathlib.Path) -> None:
     ]
 
 
+def test_a_diff_moves_no_terminal(tmp_path: pathlib.Path) -> None:
+    change = files.compare([files.Wanted(str(tmp_path / "a"), b"\x1b[2J\rA=\xc2\x9b1\t\r\n\xe2\x80\xae\xff\n", None)])
+    assert files.diffs(change)[0]["after"] == "\\x1b[2J\\rA=\\x9b1\t\r\n\\u202e\ufffd\n"
+
+
 @given(old=st.none() | st.binary(max_size=200), new=st.binary(max_size=200), cut=st.integers(0, 2))
 def test_whatever_the_bytes_they_come_back(
     tmp_path_factory: pytest.TempPathFactory, old: bytes | None, new: bytes, cut: int

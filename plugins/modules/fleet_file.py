@@ -1,0 +1,116 @@
+#!/usr/bin/python
+# Copyright: kvfleet.radiance maintainers
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: fleet_file
+short_description: Write a file of the fleet directory without showing its secrets
+version_added: 0.1.0
+author:
+  - kvfleet.radiance maintainers (@kvfleet)
+description:
+  - Writes one text file in one step, so that a crash leaves the old one or the new one. A link stays a link, and the
+    file that it leads to is written.
+  - A secret passes neither through a variable nor onto a screen. O(content) comes with a mask in place of each, and
+    gets back those that the file there has.
+attributes:
+  check_mode:
+    description: Returns what would change and writes nothing.
+    support: full
+  diff_mode:
+    description: Shows what changes with a mask in place of secrets and control characters as C(\x1b).
+    support: full
+options:
+  path:
+    description:
+      - The file. Its folder has to be there.
+    type: path
+    required: true
+  content:
+    description:
+      - The text that it shall have. A line that is the one of the file there but for its mask gets the secret that
+        stands there.
+    type: str
+    required: true
+  mode:
+    description:
+      - Octal mode in quotes, like V("0644"), of a file that is new. One that is there keeps its own.
+    type: raw
+    default: "0644"
+seealso:
+  - plugin: kvfleet.radiance.managed_file
+    plugin_type: lookup
+  - module: kvfleet.radiance.service_switch
+"""
+
+EXAMPLES = r"""
+- name: Write the env
+  kvfleet.radiance.fleet_file:
+    path: "{{ endpoint_fleet_dir }}/scripts/flashnext.env"
+    content: "{{ endpoint_run.texts.env }}"
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+code:
+  description: V(secret_missing) where the file there has no secret for a mask, V(file_unusable) for a file that cannot
+    be read or written, V(disk_full).
+  returned: failure
+  type: str
+  sample: secret_missing
+"""
+
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
+
+
+def main() -> None:
+    """Compare, and write where it differs."""
+    module = AnsibleModule(
+        argument_spec={
+            "path": {"type": "path", "required": True},
+            "content": {"type": "str", "required": True},
+            "mode": {"type": "raw", "default": "0644"},
+        },
+        supports_check_mode=True,
+    )
+    # What is left in the parameters is returned with the result.
+    content = module.params.pop("content")
+    path = os.path.realpath(module.params["path"])
+    mode = None if os.path.exists(path) else module.params["mode"]
+    try:
+        changes = files.compare([files.wanted({"dest": path, "content": content, "mode": mode})])
+        files.check_writable(changes)
+        if not module.check_mode:
+            for change in changes:
+                _write(change)
+    except RadianceError as error:
+        module.fail_json(msg=error.text, code=error.code, **error.result)
+    except OSError as error:
+        module.fail_json(msg=f"{path} cannot be written: {error.strerror}.", code="file_unusable")
+    result = {"diff": files.diffs(changes)} if module._diff else {}
+    module.exit_json(changed=bool(changes), **result)
+
+
+def _write(change: files.Change) -> None:
+    """By a name of our own, since hosts of one fleet directory write side by side."""
+    folder, name = os.path.split(change.dest)
+    fresh = os.path.join(folder, f".{name}.{os.getpid()}.new")
+    try:
+        _durable.write_synced(fresh, change.after, change.mode, change.owner)
+        os.replace(fresh, change.dest)
+    except BaseException:
+        _durable.remove(fresh)
+        raise
+    _durable.sync_folder(folder)
+
+
+if __name__ == "__main__":
+    main()
