@@ -45,7 +45,7 @@ def run(path: pathlib.Path, content: str, **how: t.Any) -> dict[str, t.Any]:
 @pytest.mark.parametrize("check", [True, False])
 def test_what_a_mask_stands_for_stays_in_the_file_and_off_the_screen(tmp_path: pathlib.Path, check: bool) -> None:
     path = tmp_path / "a.env"
-    path.write_text(OLD, newline="")
+    path.write_bytes(OLD.encode())
     path.chmod(0o640)
     found = run(path, NEW, check=check, mode="0755")
     assert found["changed"] is True
