@@ -75,16 +75,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         self._host = str(self._vars.get("inventory_hostname", ""))
         self._warnings: list[str] = []
         self._facts: dict[str, t.Any] = {}
+        self._given: dict[str, t.Any] = {}
         run = {"service": plain(self._task.args.get("service")), "failure": None, "unsettled": ""}
         try:
-            self._given: dict[str, t.Any] = plain(self.validate_argument_spec(ARGUMENTS)[1])
+            self._given = plain(self.validate_argument_spec(ARGUMENTS)[1])
             run |= self._run()
         except RadianceError as error:
             run["failure"] = _summary.failure({"msg": error.text, "code": error.code})
         except AnsibleError as error:
-            run["failure"] = _summary.failure(
-                {"msg": f"{error} (An argument NAME of this step is the variable endpoint_NAME.)"}
-            )
+            # Of the arguments themselves, before there are any.
+            where = "" if self._given else " (An argument NAME of this step is the variable endpoint_NAME.)"
+            run["failure"] = _summary.failure({"msg": f"{error}{where}"})
         # The interpreter, where Ansible had to find it.
         facts = {"ansible_facts": self._facts} if self._facts else {}
         return {**result, **run, **facts, "changed": False, "warnings": self._warnings}
@@ -94,7 +95,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         given, service, settled = self._given, self._given["service"], self._given["settled"]
         _service.require_fit(service)
         for name in ("fleet_dir", "target_dir", "state_dir"):
-            _look.require_path(self._task.args[name], f"endpoint_{name}")
+            _look.require_path(given[name], f"endpoint_{name}")
         others = _handover.card_others(
             service, given["services"], self._host, given["target_dir"], self._reserved(service, given["request"])
         )
@@ -106,7 +107,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return {"unsettled": "switch", "settled": settled}
         if answer["interrupted"]:
             # In check mode, or where only is read: nothing has finished it.
-            return {"failure": _look.interrupted(service, self._host)}
+            return {"failure": _look.not_ended(service, self._host)}
         boot, paths = answer["boot"], self._paths()
         failure = _look.not_serving(service, boot, paths["serve_path"], others, given["handover"])
         if failure:

@@ -123,6 +123,13 @@ def hidden(text: str) -> str:
     return "".join([*out, text[at:]])
 
 
+def hidden_ledger(ledger: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """A ledger with a mask in place of the secrets in what the engine said in its own words."""
+    warnings = [{**warning, "text": hidden(warning["text"])} for warning in ledger.get("warnings") or []]
+    reason = ledger.get("reason")
+    return {**ledger, "warnings": warnings, "reason": reason and {**reason, "text": hidden(reason["text"])}}
+
+
 def masked_argv(argv: t.Sequence[str]) -> list[str]:
     """An argv list without its secrets. A word has one value, blanks and all."""
     shown: list[str] = []

@@ -368,7 +368,7 @@ ledger:
       returned: always
       sample: {prefill_tokens: 2048, bound_by: budget}
     warnings:
-      description: Warnings and errors of the boot.
+      description: Warnings and errors of the boot, with a mask in place of secrets.
       type: list
       elements: dict
       returned: always

@@ -14,7 +14,7 @@ author:
 description:
   - Writes one text file in one step, so that a crash leaves the old one or the new one. A link stays a link, and the
     file that it leads to is written.
-  - A secret passes neither through a variable nor onto a screen. O(content) comes with a mask in place of each, and
+  - No secret of the file is handed over or shown. O(content) comes with a mask in place of each, and
     gets back those that the file there has.
 attributes:
   check_mode:

@@ -105,7 +105,8 @@ boot:
   type: dict
   sample: {last_boot: null, ledger: {status: complete}}
 code:
-  description: V(file_forbidden) where this user may not read something of it, V(file_unreadable) where nobody can.
+  description: V(file_forbidden) where this user may not read something of it, V(file_unreadable) where it is
+    no regular file, too large or cannot be read for another reason.
   returned: failure
   type: str
   sample: file_unreadable

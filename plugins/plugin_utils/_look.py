@@ -56,10 +56,8 @@ def question(
 
 def require_path(value: t.Any, name: str) -> None:
     """Hold the path of a folder to what no template leaves open. Raises RadianceError ``path_unfit``."""
-    if not isinstance(value, str) or not value.startswith(("/", "~")):
-        raise RadianceError(
-            f"{name} is {value!r}. Give an absolute path, or one that begins with ~.", code="path_unfit"
-        )
+    if not isinstance(value, str) or not value.startswith("/"):
+        raise RadianceError(f"{name} is {value!r}. Give an absolute path.", code="path_unfit")
 
 
 def no_answer(answer: t.Mapping[str, t.Any], state_dir: str) -> dict[str, str] | None:
@@ -86,13 +84,14 @@ def left(answer: t.Mapping[str, t.Any]) -> bool:
     return any(answer[name] for name in _LEFT)
 
 
-def interrupted(service: Service, host: str) -> dict[str, str]:
-    """That a switch was interrupted and is not finished, as a failure: what runs then nobody knows now."""
+def not_ended(service: Service, host: str) -> dict[str, str]:
+    """That a switch has not ended, as a failure: what will run then nobody knows."""
     name = str(service["name"])
+    command = _commands.playbook("playbooks/resize.yml", host, name)
     return _summary.failure(
         {
-            "msg": f"A switch of {name} was interrupted. It is finished first, and nothing is planned before that. "
-            f"This finishes it:\n{_commands.playbook('playbooks/resize.yml', host, name)}",
+            "msg": f"A switch of {name} has not ended: it was interrupted, or it runs now. Nothing is planned or "
+            f"judged before it has. Where it was interrupted, this finishes it:\n{command}",
             "code": "switch_interrupted",
         }
     )

@@ -106,7 +106,7 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
             return said
         if not services:
             return f"{host} declares no endpoint_services in the inventory."
-        names = [str(service.get("name")) for service in services]
+        names = [str(service["name"]) for service in services if service.get("name")]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             return (

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.options import read_key
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden_ledger
 from ansible_collections.kvfleet.radiance.plugins.module_utils._ledger.cross_check import hold_to_endpoint
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.ledgers import read_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.reading import Reading
@@ -67,7 +67,7 @@ def boot_info(
     try:
         reading = read_boot(params["source"], **{name: params[name] for name in _READ})
         # An endpoint that cannot be asked, or a log that cannot be shown, leaves what the log tells.
-        found["ledger"] = _shown(reading.ledger)
+        found["ledger"] = hidden_ledger(reading.ledger)
         found["last_boot"] = reading.known.get("last_boot")
         key = read_key(params["api_key"], params["api_key_file"])
         if key is not None:
@@ -88,13 +88,6 @@ def boot_info(
     if params["require"] == "complete" and found["ledger"]["status"] != "complete":
         return {**found, "msg": reason["text"], "code": reason["code"]}
     return found
-
-
-def _shown(ledger: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The ledger with the secrets masked in what the engine said in its own words."""
-    warnings = [{**warning, "text": hidden(warning["text"])} for warning in ledger["warnings"]]
-    reason = ledger["reason"]
-    return {**ledger, "warnings": warnings, "reason": reason and {**reason, "text": hidden(reason["text"])}}
 
 
 def _warn_of(params: Params, reading: Reading, gone: bool, warn: Warn) -> None:

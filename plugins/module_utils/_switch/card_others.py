@@ -57,7 +57,7 @@ def look(request: Request, state: State, run: Run, own: Process | None) -> list[
         if os.path.exists(journal):
             raise RadianceError(
                 f"A switch of {other.service}, which has {_cards(other.cards)} too, has not ended ({journal}). Nothing "
-                f"was changed. Finish it first: plan or resize {other.service}.",
+                f"was changed. Finish it first: resize {other.service}.",
                 code="switch_interrupted",
             )
         try:

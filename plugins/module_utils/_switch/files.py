@@ -114,7 +114,7 @@ def check_writable(changes: t.Sequence[Change]) -> None:
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
         if not os.path.isdir(folder):
-            raise RadianceError(f"{change.dest}: {folder} on the target is not a folder.", code="file_unusable")
+            raise RadianceError(f"{change.dest}: {folder} is not a folder.", code="file_unusable")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise RadianceError(f"{change.dest}: this user may not write in {folder}.", code="file_unusable")
         _check_room(folder, len(change.after) + len(change.before or b"") + 65536, change.dest)

@@ -12,7 +12,7 @@ import time
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden, masked_argv
+from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden, hidden_ledger, masked_argv
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress
 
 
@@ -87,9 +87,9 @@ class Run:
             "recovered": self.recovered,
             "phases": self.phases,
             "actions": self.actions,
-            "before": self.before,
-            "ledger": self.ledger,
-            "restored": self.restored,
+            "before": self.before and hidden_ledger(self.before),
+            "ledger": self.ledger and hidden_ledger(self.ledger),
+            "restored": self.restored and hidden_ledger(self.restored),
             "findings": self.findings,
             "downtime_seconds": self.downtime_seconds,
             "receipt": self.receipt,

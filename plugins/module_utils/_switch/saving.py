@@ -26,7 +26,7 @@ def save_running(request: Request, state: State, run: Run, check_mode: bool) -> 
     if Journal.load(state) is not None:
         raise RadianceError(
             f"A switch of {request.service} was interrupted ({state.journal}), and what runs may be about to change. "
-            "No receipt was saved. Finish it first: plan or resize does.",
+            "No receipt was saved. Finish it first: resize does.",
             code="switch_interrupted",
         )
     with run.phase("receipt") as phase:

@@ -155,12 +155,12 @@ def test_who_runs_on_its_cards_is_settled_before_a_plan_and_no_look(told: dict[s
         (
             "left_unfinished",
             "refused",
-            "A switch of flash was interrupted. It is finished first, and nothing is planned",
+            "A switch of flash has not ended: it was interrupted, or it runs now.",
         ),
         (
             "relative",
             "refused",
-            "endpoint_target_dir is 'srv/radiance'. Give an absolute path, or one that begins with",
+            "endpoint_target_dir is 'srv/radiance'. Give an absolute path.",
         ),
         ("half_timeouts", "refused", "(An argument NAME of this step is the variable endpoint_NAME.)"),
         ("gone", "not_reached", "the host does not answer: "),

@@ -122,16 +122,15 @@ def test_a_module_that_died_is_told_by_its_last_words() -> None:
     assert found == {"word": "refused", "says": "See stderr for the exact error\nOSError: HF_TOKEN=********"}
 
 
-@pytest.mark.parametrize("value", [None, "", "srv/radiance", ["/x"], 5])
+@pytest.mark.parametrize("value", [None, "", "srv/radiance", "~/radiance", ["/x"], 5])
 def test_a_folder_is_an_absolute_path(value: t.Any) -> None:
     _look.require_path("/srv/radiance", "endpoint_target_dir")
-    _look.require_path("~/radiance", "endpoint_target_dir")
     with pytest.raises(RadianceError, match="endpoint_target_dir is .* Give an absolute path"):
         _look.require_path(value, "endpoint_target_dir")
 
 
 def test_a_switch_that_is_not_finished_is_finished_by_a_command_of_its_own_line() -> None:
-    found = _look.interrupted(PROCESS, "alpha")
+    found = _look.not_ended(PROCESS, "alpha")
     assert (found["word"], found["code"]) == ("refused", "switch_interrupted")
     assert found["says"].splitlines()[-1] == "ansible-playbook playbooks/resize.yml -l alpha -e service=flashnext"
 
