@@ -38,7 +38,8 @@ def run(path: pathlib.Path, content: str, **how: t.Any) -> dict[str, t.Any]:
     result: dict[str, t.Any] = json.loads(printed)
     # Nothing that it returns, its invocation included, has a secret, or the text itself.
     assert "hunter2" not in printed
-    assert set(result["invocation"]["module_args"]) == {"path", "mode"}
+    # Newer releases of ansible-core return none.
+    assert "content" not in result.get("invocation", {}).get("module_args", {})
     return result
 
 
