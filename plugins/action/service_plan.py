@@ -100,7 +100,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             service, given["services"], self._host, given["target_dir"], self._reserved(service, given["request"])
         )
         answer = self._ask(others)
-        failure = _look.no_answer(answer, given["state_dir"])
+        failure = _look.no_answer(answer)
         if failure:
             return {"failure": failure}
         if "switch" not in settled and _look.left(answer):

@@ -105,8 +105,7 @@ boot:
   type: dict
   sample: {last_boot: null, ledger: {status: complete}}
 code:
-  description: V(file_forbidden) where this user may not read something of it, V(file_unreadable) where it is
-    no regular file, too large or cannot be read for another reason.
+  description: V(file_unreadable) where this user may not read something of it, or it is no regular file or too large.
   returned: failure
   type: str
   sample: file_unreadable
@@ -125,6 +124,9 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state imp
 
 # Of a file that a service starts from, in bytes.
 _LONGEST = 1 << 20
+_CLOSED = (
+    " A unit of the system needs ansible_become: true in the inventory; a service of a user is reached as that user."
+)
 
 
 def main() -> None:
@@ -152,8 +154,8 @@ def main() -> None:
         found["texts"] = {path: text for path, text in texts.items() if text is not None}
         found["entries"], reports = _records.read_with_reports(state.records)
     except OSError as error:
-        code = "file_forbidden" if isinstance(error, PermissionError) else "file_unreadable"
-        module.fail_json(msg=f"{error.filename} cannot be read: {error.strerror}.", code=code)
+        said = f"{error.filename} cannot be read: {error.strerror}."
+        module.fail_json(msg=said + (_CLOSED if isinstance(error, PermissionError) else ""), code="file_unreadable")
     for report in reports:
         module.warn(f"{state.records}: {report}")
     if boot is not None:

@@ -48,7 +48,7 @@ def card_others(
             "source": managed["source"],
             "name": managed["container"],
             "cards": cards,
-            "endpoint": other.get("endpoint") or f"http://127.0.0.1:{other['port']}",
+            "endpoint": _service.endpoint_of(other),
             "api_key_file": other.get("api_key_file"),
             "reserved": kept.issuperset(cards),
         }

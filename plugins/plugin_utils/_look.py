@@ -42,7 +42,7 @@ def question(
         "pid_file": service.get("pid_file"),
         "receipts": posixpath.join(state_dir, str(service["name"]), "receipts"),
         "last_receipt": last_receipt,
-        "endpoint": (service.get("endpoint") or f"http://127.0.0.1:{service['port']}") if cross_check else None,
+        "endpoint": _service.endpoint_of(service) if cross_check else None,
         "api_key_file": service.get("api_key_file"),
     }
     return {
@@ -60,23 +60,14 @@ def require_path(value: t.Any, name: str) -> None:
         raise RadianceError(f"{name} is {value!r}. Give an absolute path.", code="path_unfit")
 
 
-def no_answer(answer: t.Mapping[str, t.Any], state_dir: str) -> dict[str, str] | None:
+def no_answer(answer: t.Mapping[str, t.Any]) -> dict[str, str] | None:
     """Why the host's answer tells nothing, as a failure; None where it tells."""
     if {"entries", "texts", *_LEFT} <= answer.keys() and isinstance(answer.get("boot"), dict):
         return None
-    if answer.get("code") == "file_unreadable":
-        return _summary.failure(answer)
-    if answer.get("code") != "file_forbidden":
-        # Of a module that died Ansible says where to look, in what nobody would be shown.
-        said = str(answer.get("module_stderr") or answer.get("module_stdout") or "").strip().splitlines()[-1:]
-        msg = str(answer.get("msg") or "The host's answer is not that of service_info.")
-        return _summary.failure({**answer, "msg": "\n".join([msg, *map(hidden, said)])})
-    return _summary.failure(
-        {
-            "msg": f"{state_dir} cannot be read ({answer['msg']}). A unit of the system needs ansible_become: true in "
-            "the inventory; a service of a user is reached as that user."
-        }
-    )
+    msg = str(answer.get("msg") or "The host's answer is not that of service_info.")
+    # Of a module that died Ansible says where to look, in what nobody would be shown.
+    said = str(answer.get("module_stderr") or answer.get("module_stdout") or "").strip().splitlines()[-1:]
+    return _summary.failure({**answer, "msg": "\n".join([msg, *map(hidden, said)])})
 
 
 def left(answer: t.Mapping[str, t.Any]) -> bool:

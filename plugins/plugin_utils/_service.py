@@ -51,6 +51,11 @@ def require_fit(service: Service) -> None:
         )
 
 
+def endpoint_of(service: Service) -> str:
+    """The base URL of a service, as its host reaches it."""
+    return str(service.get("endpoint") or f"http://127.0.0.1:{service['port']}")
+
+
 def managed_by(service: Service) -> dict[str, t.Any]:
     """What starts a service and where its boot is read: ``{manager, scope, unit, source, name, container}``.
 

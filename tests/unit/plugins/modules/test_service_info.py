@@ -12,7 +12,9 @@ import sys
 import typing as t
 
 import pytest
+from ansible.module_utils.testing import patch_module_args
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
+from ansible_collections.kvfleet.radiance.plugins.modules import service_info
 
 PROGRAM = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]);"
@@ -141,3 +143,21 @@ def test_the_options_of_a_boot_are_held_to_its_rules(tmp_path: pathlib.Path) -> 
     ):
         found = run(tmp_path, boot=boot)
         assert (found["failed"], found["msg"].startswith("boot: "), why in found["msg"]) == (True, True, True)
+
+
+def test_a_folder_that_is_closed_to_this_user_comes_with_the_way_in(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(path: str) -> t.NoReturn:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(service_info.os, "stat", closed)  # root, which may run this, may look everywhere
+    options = {"service": "flashnext", "state_dir": "/srv/radiance/.kvfleet"}
+    with patch_module_args(options), pytest.raises(SystemExit):
+        service_info.main()
+    found = json.loads(capsys.readouterr().out)
+    assert (found["code"], found["msg"]) == (
+        "file_unreadable",
+        "/srv/radiance/.kvfleet/flashnext/journal.json cannot be read: Permission denied. A unit of the system needs "
+        "ansible_become: true in the inventory; a service of a user is reached as that user.",
+    )

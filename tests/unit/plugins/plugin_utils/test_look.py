@@ -85,28 +85,21 @@ def test_a_unit_is_asked_by_its_container_in_its_scope() -> None:
 def test_a_host_that_tells_nothing_is_no_plan() -> None:
     left = {"interrupted": False, "others_interrupted": [], "on_probation": False}
     answer: dict[str, t.Any] = {"entries": [], "texts": {}, "boot": {}, **left}
-    assert _look.no_answer(answer, STATE) is None
+    assert _look.no_answer(answer) is None
     for name in ("entries", "boot", "interrupted"):
-        found = _look.no_answer({key: value for key, value in answer.items() if key != name}, STATE)
+        found = _look.no_answer({key: value for key, value in answer.items() if key != name})
         assert found == {"word": "refused", "says": "The host's answer is not that of service_info."}
-    assert _look.no_answer({"unreachable": True, "msg": "Connection refused"}, STATE) == {
+    assert _look.no_answer({"unreachable": True, "msg": "Connection refused"}) == {
         "word": "not_reached",
         "says": "the host does not answer: Connection refused",
     }
     pipe = {"failed": True, "code": "file_unreadable", "msg": "/s/a.env cannot be read: it is no regular file."}
-    assert _look.no_answer(pipe, STATE) == {
+    assert _look.no_answer(pipe) == {
         "word": "refused",
         "says": "/s/a.env cannot be read: it is no regular file.",
         "code": "file_unreadable",
     }
-    closed = {"failed": True, "code": "file_forbidden", "msg": f"{STATE}/flashnext cannot be read: Permission denied."}
-    found = _look.no_answer(closed, STATE)
-    assert found is not None
-    assert (found["word"], found["says"].startswith(f"{STATE} cannot be read ({closed['msg']}). A unit")) == (
-        "refused",
-        True,
-    )
-    assert _look.no_answer({"failed": True, "msg": "No python here"}, STATE) == {
+    assert _look.no_answer({"failed": True, "msg": "No python here"}) == {
         "word": "refused",
         "says": "No python here",
     }
@@ -118,7 +111,7 @@ def test_a_module_that_died_is_told_by_its_last_words() -> None:
         "msg": "See stderr for the exact error",
         "module_stderr": "Traceback\nOSError: HF_TOKEN=hf_abcdefgh",
     }
-    found = _look.no_answer(died, STATE)
+    found = _look.no_answer(died)
     assert found == {"word": "refused", "says": "See stderr for the exact error\nOSError: HF_TOKEN=********"}
 
 
