@@ -19,7 +19,6 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _handover,
     _known,
     _look,
-    _plan_file,
     _planned,
     _service,
     _summary,
@@ -96,9 +95,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         _service.require_fit(service)
         for name in ("fleet_dir", "target_dir", "state_dir"):
             _look.require_path(given[name], f"endpoint_{name}")
-        others = _handover.card_others(
-            service, given["services"], self._host, given["target_dir"], self._reserved(service, given["request"])
-        )
+        others = _handover.card_others(service, given["services"], self._host, given["target_dir"], given["request"])
         answer = self._ask(others)
         failure = _look.no_answer(answer)
         if failure:
@@ -122,13 +119,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return _known.known_run(service, read, about)
         run = _planned.planned_run(service, read, given["request"], {**about, **self._more()}, settled.get("image"))
         return {"unsettled": "image", "settled": settled, **run} if run.get("asked") else run
-
-    def _reserved(self, service: dict[str, t.Any], request: dict[str, t.Any]) -> list[dict[str, t.Any]]:
-        """What is kept free for others on the cards: as the reviewed plan says, or the command, or the inventory."""
-        if "plan" in request:
-            reviewed = _plan_file.reviewed_plan(str(request["plan"]), self._host, str(service["name"]))
-            return reviewed["request"].get("reserved_for_others_mib") or []
-        return request.get("reserved_for_others_mib") or service.get("reserved_for_others_mib") or []
 
     def _ask(self, others: list[dict[str, t.Any]]) -> dict[str, t.Any]:
         """What the host answers, or why it does not."""

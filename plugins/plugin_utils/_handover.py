@@ -8,7 +8,7 @@ import posixpath
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _files, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _files, _plan_file, _service
 
 Service = t.Mapping[str, t.Any]
 
@@ -18,16 +18,17 @@ def card_others(
     services: t.Sequence[Service],
     host: str,
     target: str,
-    reserved: t.Sequence[t.Mapping[str, t.Any]] = (),
+    request: t.Mapping[str, t.Any],
 ) -> list[dict[str, t.Any]]:
     """The services of ``services`` that are declared on cards of ``service``, as ``others`` of service_switch.
 
-    ``target`` is the directory of the files on the host, ``reserved`` is ``reserved_for_others_mib``: the part of a
-    service is reserved where something is on each of the cards that both have.
+    ``target`` is the directory of the files on the host, ``request`` what the command asks: the part of a service is
+    reserved where ``reserved_for_others_mib`` has something on each of the cards that both have. Raises RadianceError
+    ``service_unfit``, and those of ``_plan_file.reviewed_plan``.
     """
     kept = {
         int(item["card"])
-        for item in reserved
+        for item in _reserved(service, host, request)
         if whole_number(item.get("mib", 0), f"reserved_for_others_mib of card {item.get('card')}")
     }
     found = []
@@ -54,6 +55,14 @@ def card_others(
         }
         found.append({name: value for name, value in told.items() if value is not None})
     return found
+
+
+def _reserved(service: Service, host: str, request: t.Mapping[str, t.Any]) -> t.Sequence[t.Mapping[str, t.Any]]:
+    """What is kept free for others on the cards: as the reviewed plan says, or else the command, or the inventory."""
+    name = "reserved_for_others_mib"
+    if "plan" in request:
+        return _plan_file.reviewed_plan(str(request["plan"]), host, str(service["name"]))["request"].get(name) or []
+    return request.get(name) or service.get(name) or []
 
 
 def _in_the_way(other: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]) -> bool:

@@ -7,17 +7,11 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
-import sys
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.modules import module_process
 
-PROGRAM = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]);"
-    "from ansible.module_utils import basic;"
-    "basic._ANSIBLE_ARGS = sys.argv[2].encode(); basic._ANSIBLE_PROFILE = 'legacy';"
-    "from ansible_collections.kvfleet.radiance.plugins.modules import fleet_file as m; m.main()"
-)
 OLD = "# HF_TOKEN=hf_hunter2\n# curl -u bob:hunter2 https://x\nRED=\x1b[31m\nA=1\r\n"
 NEW = "# HF_TOKEN=********\n# curl -u bob:******** https://x\nRED=\x1b[31m\nA=2\r\n"
 
@@ -26,11 +20,7 @@ def start(path: pathlib.Path, content: str, *, check: bool = False, mode: t.Any 
     arguments = {"path": str(path), "content": content, "_ansible_check_mode": check, "_ansible_diff": True}
     if mode is not None:
         arguments["mode"] = mode
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, json.dumps(sys.path), json.dumps({"ANSIBLE_MODULE_ARGS": arguments})],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    return module_process.start("fleet_file", arguments)
 
 
 def run(path: pathlib.Path, content: str, **how: t.Any) -> dict[str, t.Any]:

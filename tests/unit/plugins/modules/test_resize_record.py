@@ -4,31 +4,16 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
-import subprocess
-import sys
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
-
-PROGRAM = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]);"
-    "from ansible.module_utils import basic;"
-    "basic._ANSIBLE_ARGS = sys.argv[2].encode(); basic._ANSIBLE_PROFILE = 'legacy';"
-    "from ansible_collections.kvfleet.radiance.plugins.modules import resize_record; resize_record.main()"
-)
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.modules import module_process
 
 
 def run(path: pathlib.Path, entries: list[dict[str, t.Any]], check: bool = False) -> dict[str, t.Any]:
     arguments = {"path": str(path), "entries": entries, "_ansible_check_mode": check, "_ansible_diff": True}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(sys.path), json.dumps({"ANSIBLE_MODULE_ARGS": arguments})],
-        capture_output=True,
-        check=False,
-    )
-    result: dict[str, t.Any] = json.loads(done.stdout)
-    return result
+    return module_process.run("resize_record", arguments)
 
 
 def back(says: str) -> dict[str, t.Any]:

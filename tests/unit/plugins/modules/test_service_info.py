@@ -7,21 +7,13 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import typing as t
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.modules import service_info
-
-PROGRAM = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]);"
-    "from ansible.module_utils import basic;"
-    "basic._ANSIBLE_ARGS = sys.argv[2].encode(); basic._ANSIBLE_PROFILE = 'legacy';"
-    "from ansible_collections.kvfleet.radiance.plugins.modules import service_info as m; m.main()"
-)
+from ansible_collections.kvfleet.radiance.tests.unit.plugins.modules import module_process
 
 
 def run(folder: pathlib.Path, *files: str, boot: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -32,13 +24,7 @@ def run(folder: pathlib.Path, *files: str, boot: dict[str, t.Any] | None = None)
         "others": ["embed", "rerank"],
         "boot": boot,
     }
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(sys.path), json.dumps({"ANSIBLE_MODULE_ARGS": arguments})],
-        capture_output=True,
-        check=False,
-    )
-    result: dict[str, t.Any] = json.loads(done.stdout)
-    return result
+    return module_process.run("service_info", arguments)
 
 
 def told(result: dict[str, t.Any]) -> list[t.Any]:

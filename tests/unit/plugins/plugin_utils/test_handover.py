@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
 import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _plan_file
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._handover import (
     card_others,
     handover_notes,
@@ -38,8 +41,8 @@ ELSEWHERE = {**NIGHT, "name": "elsewhere", "cards": [2]}
 UNDO = "ansible-playbook playbooks/rollback.yml -l box -e service=day -e to=previous"
 
 
-def others(service: dict[str, t.Any], reserved: t.Sequence[dict[str, t.Any]] = ()) -> list[dict[str, t.Any]]:
-    return card_others(service, [DAY, NIGHT, ELSEWHERE], "box", "/srv/radiance", reserved)
+def others(service: dict[str, t.Any], **request: t.Any) -> list[dict[str, t.Any]]:
+    return card_others(service, [DAY, NIGHT, ELSEWHERE], "box", "/srv/radiance", request)
 
 
 def test_those_that_have_a_card_of_it_are_told_as_the_switch_takes_them() -> None:
@@ -73,16 +76,32 @@ def test_those_that_have_a_card_of_it_are_told_as_the_switch_takes_them() -> Non
     assert others(ELSEWHERE) == []
 
 
+def reserved(service: dict[str, t.Any], *items: dict[str, t.Any], **request: t.Any) -> list[bool]:
+    return [other["reserved"] for other in others({**service, "reserved_for_others_mib": list(items)}, **request)]
+
+
 def test_a_part_is_reserved_where_it_is_on_each_card_that_both_have() -> None:
     wide = {**NIGHT, "cards": [0, 1]}
-    one = [{"card": 1, "mib": 2048, "reason": "night"}]
-    assert [other["reserved"] for other in others(NIGHT, one)] == [True]
-    assert [other["reserved"] for other in others(wide, one)] == [False]
-    assert [other["reserved"] for other in others(wide, [*one, {"card": 0, "mib": "0"}])] == [False]
-    assert [other["reserved"] for other in others(wide, [*one, {"card": 0, "mib": "512"}])] == [True]
+    one = {"card": 1, "mib": 2048, "reason": "night"}
+    assert reserved(NIGHT, one) == [True]
+    assert reserved(wide, one) == [False]
+    assert reserved(wide, one, {"card": 0, "mib": "0"}) == [False]
+    assert reserved(wide, one, {"card": 0, "mib": "512"}) == [True]
     with pytest.raises(RadianceError) as error:
-        others(NIGHT, [{"card": 1, "mib": "02048"}])
+        reserved(NIGHT, {"card": 1, "mib": "02048"})
     assert error.value.code == "not_a_whole_number"
+
+
+def test_a_command_reserves_instead_of_the_inventory_and_a_reviewed_plan_instead_of_both(
+    example: t.Any, tmp_path: pathlib.Path
+) -> None:
+    one = {"card": 1, "mib": 2048, "reason": "night"}
+    assert reserved(NIGHT, reserved_for_others_mib=[one]) == [True]
+    for asked, kept in (({"reserved_for_others_mib": [one]}, True), ({}, False)):
+        run = {"service": {"name": "night"}, "plan": example.plan, "options": asked}
+        (tmp_path / "plan.json").write_text(json.dumps(_plan_file.plan_file({"box": [run]})))
+        found = reserved(NIGHT, one, plan=str(tmp_path / "plan.json"), reserved_for_others_mib=[one])
+        assert found == [kept]
 
 
 def test_taken_cards_are_refused_unless_they_are_handed_over() -> None:
