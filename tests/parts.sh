@@ -261,6 +261,9 @@ part_rehearsal() {
 
 part_mutations() { python tests/mutations.py; }
 
+# Ten times as many examples as `unit` tries of each property, and new ones.
+part_properties() { EXAMPLES=1000 nice python -m pytest -q -n 2 -m hypothesis tests/unit; }
+
 # Ten thousand boots read back, and as many damaged ones, where the part unit takes a sample.
 part_worlds() { WORLDS=10000 DAMAGES=10000 nice python -m pytest -q tests/unit/worlds; }
 

@@ -22,12 +22,12 @@ PARTS=(
 # A part that leaves one core free, and the one that is begun with it: `hosts` mostly waits for its machines, and each
 # that stands before it takes one core.
 declare -A BESIDE=([shell]=hosts [integration]=molecule)
-EXTRA_PARTS=(mutations worlds plans bench docker faults)
+EXTRA_PARTS=(mutations properties worlds plans bench docker faults)
 
 # limit PART: the seconds after which it is ended
 limit() {
     case $1 in
-        units | mutations | worlds | bench) echo 2400 ;;
+        units | mutations | properties | worlds | bench) echo 2400 ;;
         unit | rehearsal | next-unit) echo 1200 ;;
         faults) echo 7200 ;;
         hosts | docker) echo 1500 ;; # from nothing: what a host is made of is fetched and unpacked first

@@ -7,21 +7,24 @@ ansible-test runs the same tests from a real collection tree and needs none of t
 
 from __future__ import annotations
 
+import os
 import pathlib
 import sys
 
 import hypothesis
 import pytest
 
-# How long an example takes says how busy the machine is, not whether the code is right. On the oldest Python a few of
-# them tell whether it can run there at all.
+# How long an example takes says how busy the machine is, not whether the code is right. Every run tries the same
+# examples, so that what fails was changed; EXAMPLES=1000 tries as many new ones. On the oldest Python a few of them tell
+# whether it can run there at all.
 hypothesis.settings.register_profile(
-    "busy",
+    "tests",
     deadline=None,
-    max_examples=100 if sys.version_info >= (3, 10) else 20,
+    derandomize="EXAMPLES" not in os.environ,
+    max_examples=int(os.environ.get("EXAMPLES", 100 if sys.version_info >= (3, 10) else 20)),
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
-hypothesis.settings.load_profile("busy")
+hypothesis.settings.load_profile("tests")
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 if "ansible_collections" not in _ROOT.parts:
