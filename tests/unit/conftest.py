@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 # How long an example takes says how busy the machine is, not whether the code is right. Every run tries the same
-# examples, so that what fails was changed; EXAMPLES=1000 tries as many new ones. On the oldest Python a few of them tell
+# examples, so that what fails was changed; with EXAMPLES=1000 as many new ones. On the oldest Python a few of them tell
 # whether it can run there at all.
 hypothesis.settings.register_profile(
     "tests",
