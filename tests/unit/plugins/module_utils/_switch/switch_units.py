@@ -1,7 +1,7 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A service that a unit starts and a container holds: the engine, its client and the switch are real processes, and
-systemd and podman are the stand-ins of ``switch_host_programs``."""
+systemd and podman are the stand-ins of ``switch_programs``."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ exec podman run {options} "${{IMAGE:-localhost/radiance:1.0.13}}" \\
   --max-num-seqs "$MAX_NUM_SEQS" \\
   --max-model-len "$MAX_MODEL_LEN" --kv-cache-dtype fp8 --num-speculative-tokens 2 --host-pool-mib 16384
 """
+# Each with the module of ``switch_programs`` that it is.
+PROGRAMS = {"systemctl": "systemd", "journalctl": "systemd", "loginctl": "systemd", "podman": "podman"}
 RUN = "--rm --replace --name flash --log-driver journald"
 
 
@@ -45,10 +47,12 @@ class UnitService(Service):
         self.programs = folder / "programs"
         for path in (self.programs, self.host / "asked", self.host / "journal", self.host / "containers"):
             path.mkdir(parents=True)
-        text = (pathlib.Path(__file__).parent / "switch_host_programs.py").read_text()
-        for name in ("systemctl", "journalctl", "loginctl", "podman"):
+        for source in (pathlib.Path(__file__).parent / "switch_programs").glob("*.py"):
+            shutil.copy(source, self.programs)
+        for name, module in PROGRAMS.items():
             # Quick to start: it needs neither site-packages nor what the environment says of Python.
-            (self.programs / name).write_text(f"#!{sys.executable} -SE\n{text}")
+            text = f"#!{sys.executable} -SE\nimport {module}\n\n{module}.main({name!r})\n"
+            (self.programs / name).write_text(text)
             (self.programs / name).chmod(0o755)
         self.user = ["--user"]
         self.tell("engine.json", [sys.executable, "-S", "-E", str(ENGINE)])

@@ -8,7 +8,6 @@ import json
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_host_programs import DIGEST
 from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switch.switch_service import (
     NEW,
     OLD,
@@ -21,6 +20,7 @@ from ansible_collections.kvfleet.radiance.tests.unit.plugins.module_utils._switc
 )
 
 OLD_IMAGE = "localhost/radiance:1.0.13"
+DIGEST = "sha256:" + "5d" * 32
 TAG = "localhost/radiance:1.2.4"
 OTHER = "sha256:" + "24" * 32
 IMAGE = f"localhost/radiance@{OTHER}"

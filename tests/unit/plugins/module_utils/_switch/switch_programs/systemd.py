@@ -1,10 +1,7 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host has of systemd and podman, as far as a switch asks it: one program with the names systemctl, journalctl,
-loginctl and podman. Units are started, watched and restarted, their output is kept, and containers run the rehearsal
-engine.
-
-A copy stands in ``programs/`` of a test's folder. ``host/`` beside it holds what it knows::
+"""What a host has of systemd, as far as a switch asks it: systemctl, journalctl and loginctl. Units are started,
+watched and restarted, and their output is kept. In ``host/``::
 
     unit.json        name, scope, exec, and optional: restart (a delay in seconds), timeout_stop, timeout_start (it is
                      of Type=notify, and ended after so many seconds where a file loads says that it does), output
@@ -12,88 +9,26 @@ A copy stands in ``programs/`` of a test's folder. ``host/`` beside it holds wha
                      file has changed since it was read), files (how its file stands, enabled without it)
     etc/systemd/user where a user's units lie: those that are wanted by the unit run before each start of it, and the
                      drop-ins of the unit after each end
-    gone_images      names of images that podman does not have (any more)
-    images.json      NAME: {digest, engine}, of images that are not the one that all others are
     linger           what loginctl tells of the user: yes or no; without it nothing
-    engine.json      the command line of a container's entry point
     state.json       how the unit stands; supervisor is the process that watches it
     asked/           stop, start: what the supervisor is to do
     journal/ID       what the unit's processes wrote in the invocation ID
-    containers/      NAME.json, ID.log and ID.exit
-    calls            each call: the program's name and its words
-    fails.NAME       so many calls of a program that asks only do fail; -1: all of them
     after.VERB       a list of {NAME: times}, of which each systemctl VERB takes the first into fails.NAME
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import sys
 import time
 
-# It is started some fifty times a switch, so that each import counts.
+from host import TICK, alive, called, end, fails, load, path, put, remove, some_id
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import typing as t
-
-HOST = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "host")
-DIGEST = "sha256:" + "5d" * 32
-TICK = 0.02
-
-
-def path(*names: str) -> str:
-    return os.path.join(HOST, *names)
-
-
-def load(*names: str) -> t.Any:
-    try:
-        with open(path(*names), encoding="utf-8") as file:
-            return json.load(file)
-    except FileNotFoundError:
-        return None
-
-
-def put(value: t.Any, *names: str) -> None:
-    new = f"{path(*names)}.{os.getpid()}"
-    with open(new, "w", encoding="utf-8") as file:
-        json.dump(value, file)
-    os.replace(new, path(*names))
-
-
-def remove(*names: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.remove(path(*names))
-
-
-def alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-    except OSError:
-        return False
-
-
-def some_id(length: int) -> str:
-    return os.urandom(length // 2).hex()
-
-
-def fails(name: str) -> bool:
-    """Whether this call is one of those that are to fail."""
-    left = load("fails." + name) or 0
-    if left > 0:
-        put(left - 1, "fails." + name)
-    return bool(left)
-
-
-def end(status: int, says: str) -> t.NoReturn:
-    sys.stderr.write(says + "\n")
-    sys.exit(status)
-
-
-# systemd
 
 DOWN = {
     "active": "inactive",
@@ -263,7 +198,7 @@ def start() -> None:
     remove("asked", "stop")
     remove("asked", "start")
     nowhere = subprocess.DEVNULL
-    words = [sys.executable, "-S", "-E", os.path.abspath(__file__), "supervise"]
+    words = [sys.executable, "-S", "-E", os.path.abspath(__file__)]
     child = subprocess.Popen(words, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True)
     change(job=1, supervisor=child.pid)
 
@@ -373,168 +308,11 @@ def loginctl(words: list[str]) -> None:
     print(linger)
 
 
-# podman
-
-
-def podman(words: list[str]) -> None:
-    while words[0].startswith("--"):
-        words.pop(0)
-    if words[0] == "run":
-        run(words[1:])
-    if fails("podman"):
-        end(125, "Error: database is locked")
-    if words[:2] == ["container", "inspect"]:
-        print(json.dumps([inspect(container(words[-1]))]))
-    elif words[:2] == ["image", "inspect"]:
-        if words[-1] in (load("gone_images") or []):
-            end(125, f"Error: {words[-1]}: image not known")
-        digest = image(words[-1]).get("digest", DIGEST)
-        name = words[-1].partition("@")[0].rpartition(":")[0] or words[-1].partition("@")[0]
-        print(json.dumps([{"Id": "7a" * 32, "Digest": digest, "RepoDigests": [f"{name}@{digest}"], "Config": {}}]))
-    elif words[0] == "logs":
-        logs(container(words[-1]))
-    elif words[0] == "ps":
-        for name in sorted(os.listdir(path("containers"))):
-            if name.endswith(".json"):
-                print(name[:-5])
-    else:
-        end(125, f"Error: unrecognized command `podman {words[0]}`")
-
-
-def image(name: str) -> dict[str, t.Any]:
-    """What is told of an image apart; its digest is a name of it too."""
-    known: dict[str, dict[str, t.Any]] = load("images.json") or {}
-    by_digest = (told for told in known.values() if told.get("digest") == name.rpartition("@")[2])
-    return known.get(name) or next(by_digest, {})
-
-
-def container(name: str) -> dict[str, t.Any]:
-    for entry in os.listdir(path("containers")):
-        if entry.endswith(".json"):
-            found: dict[str, t.Any] | None = load("containers", entry)
-            if found and name in (found["name"], found["id"]):
-                return found
-    end(125, f'Error: no such container "{name}"')
-
-
-def inspect(found: dict[str, t.Any]) -> dict[str, t.Any]:
-    runs = alive(found["pid"])
-    return {
-        "Id": found["id"],
-        "Name": found["name"],
-        "Path": "/usr/bin/radiance",
-        "Args": found["args"],
-        "Image": "7a" * 32,
-        "ImageDigest": found["digest"],
-        "RestartCount": 0,
-        "Config": {"Image": found["image"]},
-        "HostConfig": {"LogConfig": {"Type": found["driver"]}},
-        "State": {
-            "Running": runs,
-            "Paused": False,
-            "Pid": found["pid"] if runs else 0,
-            "StartedAt": found["started"],
-            "FinishedAt": "0001-01-01T00:00:00Z",
-        },
-    }
-
-
-def logs(found: dict[str, t.Any]) -> None:
-    if found["driver"] in ("none", "passthrough"):
-        end(125, "Error: this container is using the '{}' log driver, cannot read logs".format(found["driver"]))
-    with open(path("containers", found["id"] + ".log"), encoding="utf-8") as file:
-        sys.stderr.write(file.read())
-
-
-def run(words: list[str]) -> t.NoReturn:
-    options = {}
-    while words[0].startswith("-"):
-        name = words.pop(0)
-        options[name] = words.pop(0) if name in ("--name", "--log-driver") else ""
-    name, reference, args = options["--name"], words[0], words[1:]
-    old = load("containers", name + ".json")
-    if old is not None:
-        if "--replace" not in options:
-            end(125, f'Error: the container name "{name}" is already in use')
-        if alive(old["pid"]):
-            os.kill(old["pid"], signal.SIGKILL)
-        while not os.path.exists(path("containers", old["id"] + ".exit")):
-            time.sleep(TICK)
-        remove("containers", name + ".json")
-    found: dict[str, t.Any] = {
-        "id": some_id(64),
-        "name": name,
-        "image": reference,
-        "digest": image(reference).get("digest", DIGEST),
-        "args": args,
-        "driver": options.get("--log-driver", "journald"),
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime()) + "123456789Z",
-        "pid": 0,
-    }
-    log, ended = path("containers", found["id"] + ".log"), path("containers", found["id"] + ".exit")
-    with open(log, "wb"):
-        pass
-    stop: list[int] = []
-    signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
-    conmon = os.fork()
-    if conmon == 0:
-        keep(found, "--rm" in options)
-    if "-d" in options:
-        print(found["id"], flush=True)
-        os._exit(0)
-    sent = False
-    with open(log, "rb") as source:
-        while True:
-            over = os.path.exists(ended)
-            copied = source.read()
-            if found["driver"] != "passthrough":
-                sys.stderr.buffer.write(copied)
-                sys.stderr.flush()
-            if over:
-                os._exit(load("containers", found["id"] + ".exit"))
-            pid = (load("containers", name + ".json") or found)["pid"]
-            if stop and not sent and pid:
-                sent = True
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
-            time.sleep(TICK)
-
-
-def keep(found: dict[str, t.Any], is_removed: bool) -> t.NoReturn:
-    """What stays with a container when its client is killed."""
-    import subprocess
-
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.setsid()
-    for number in (0, 1, 2):
-        os.dup2(os.open(os.devnull, os.O_RDWR), number)
-    with open(path("containers", found["id"] + ".log"), "ab") as log:
-        engine = subprocess.Popen(
-            [*(image(found["image"]).get("engine") or load("engine.json")), *found["args"]],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    put({**found, "pid": engine.pid}, "containers", found["name"] + ".json")
-    status = engine.wait()
-    if is_removed:
-        remove("containers", found["name"] + ".json")
-        remove("containers", found["id"] + ".log")
-    put(status if status >= 0 else 128 - status, "containers", found["id"] + ".exit")
-    os._exit(0)
-
-
-def main() -> None:
-    name, words = os.path.basename(__file__), sys.argv[1:]
-    if words == ["supervise"]:
-        supervise()
-        return
-    with open(path("calls"), "a", encoding="utf-8") as file:
-        file.write("{} {}\n".format(name, " ".join(words)))
-    programs = {"systemctl": systemctl, "journalctl": journalctl, "loginctl": loginctl, "podman": podman}
-    programs[name](words)
+def main(name: str) -> None:
+    words = sys.argv[1:]
+    called(name, words)
+    {"systemctl": systemctl, "journalctl": journalctl, "loginctl": loginctl}[name](words)
 
 
 if __name__ == "__main__":
-    main()
+    supervise()
