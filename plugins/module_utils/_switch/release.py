@@ -37,13 +37,13 @@ def used_mib(sysfs: str = SYSFS) -> int | None:
     return total // _MIB if found else None
 
 
-def opens_a_card(pid: int) -> bool:
+def opens_a_card(pid: int, proc: str = card_holders.PROC) -> bool:
     """Whether the process, or one that it began (a container's first process is its init), has a card's device open."""
-    return _has_open(pid) or any(opens_a_card(child) for child in children(pid))
+    return _has_open(pid, proc) or any(opens_a_card(child, proc) for child in children(pid, proc))
 
 
-def _has_open(pid: int) -> bool:
-    folder = f"/proc/{pid}/fd"
+def _has_open(pid: int, proc: str) -> bool:
+    folder = os.path.join(proc, str(pid), "fd")
     try:
         for name in os.listdir(folder):
             if os.readlink(os.path.join(folder, name)).startswith(("/dev/kfd", "/dev/dri/")):
@@ -53,10 +53,10 @@ def _has_open(pid: int) -> bool:
     return False
 
 
-def children(pid: int) -> list[int]:
+def children(pid: int, proc: str = card_holders.PROC) -> list[int]:
     """The processes that this one began and that are still its own; empty where they cannot be seen."""
     found = []
-    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+    for path in glob.glob(os.path.join(proc, str(pid), "task", "*", "children")):
         try:
             with open(path, encoding="ascii") as handle:
                 found += [int(word) for word in handle.read().split()]

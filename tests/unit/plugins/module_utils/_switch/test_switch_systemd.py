@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import signal
 import subprocess
 import typing as t
@@ -92,11 +93,26 @@ def test_options_that_do_not_go_together(wanted: dict[str, t.Any], said: str) ->
     assert said in error.value.text
 
 
-def test_the_engine_behind_a_first_process_is_looked_at() -> None:
-    """A container's first process may be an init, which has no card open itself."""
+def test_the_children_of_a_process() -> None:
     with subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, text=True) as shell:
         assert shell.stdout is not None
         child = int(shell.stdout.readline())
         assert release.children(shell.pid) == [child]
         assert release.children(child) == []
         os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("device", "opens"),
+    [("/dev/kfd", True), ("/dev/dri/renderD128", True), ("/dev/null", False), ("/srv/dev/kfd", False)],
+)
+def test_the_engine_behind_a_first_process_is_looked_at(tmp_path: pathlib.Path, device: str, opens: bool) -> None:
+    """A container's first process may be an init, which has no card open itself."""
+    for pid, begun, opened in ((1, "2 ", "/dev/null"), (2, "3 ", "/dev/null"), (3, "", device)):
+        task, fd = tmp_path / str(pid) / "task" / str(pid), tmp_path / str(pid) / "fd"
+        task.mkdir(parents=True)
+        fd.mkdir()
+        (task / "children").write_text(begun)
+        (fd / "0").symlink_to("/dev/null")
+        (fd / "7").symlink_to(opened)
+    assert [release.opens_a_card(pid, str(tmp_path)) for pid in (1, 2, 3, 4)] == [opens, opens, opens, False]
