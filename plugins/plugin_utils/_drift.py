@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, process
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _hand_written, _words
 
@@ -251,6 +252,4 @@ def _env_of(to: t.Mapping[str, t.Any]) -> dict[str, str | None]:
 
 def running_pair(ledger: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The pair and shape that the process of a ledger was started with; None for a flag that it was not given."""
-    flags = ledger.get("flags") or {}
-    texts = {name: flags.get(_files.flag_of(key)) for name, key in _words.ENV_OF.items()}
-    return {name: int(text) if text and text.isdecimal() and len(text) <= 12 else text for name, text in texts.items()}
+    return pair_of(ledger.get("flags") or {})

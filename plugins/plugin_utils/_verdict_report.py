@@ -7,7 +7,8 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _words
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _words
 
 _number = _words.number
 
@@ -70,18 +71,16 @@ def _measured(prediction: t.Mapping[str, t.Any], measured: t.Any, ledger: t.Mapp
 
 def four_numbers(seen: t.Mapping[str, t.Any]) -> list[list[str]]:
     """A row for each of the pair and the shape: what was asked, configured, printed by the engine, seen by a probe."""
-    to, flags, ledger = seen["to"], seen.get("flags") or {}, seen.get("ledger") or {}
+    to, configured, ledger = seen["to"], pair_of(seen.get("flags") or {}), seen.get("ledger") or {}
     probes = seen.get("probes") or {}
     rows = [["", "asked", "configured", "printed", "seen by a probe"]]
     printed, probed = _printed(ledger, to), _probed(probes)
-    for name, key in _words.ENV_OF.items():
-        configured = flags.get(_files.flag_of(key))
-        shown = int(configured) if isinstance(configured, str) and configured.isdigit() else configured
+    for name in configured:
         rows.append(
             [
                 name,
                 _number(to.get(name)),
-                _number(shown),
+                _number(configured[name]),
                 printed.get(name, _words.UNKNOWN),
                 probed.get(name, _words.UNKNOWN),
             ]

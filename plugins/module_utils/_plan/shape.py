@@ -1,6 +1,6 @@
 # Copyright: kvfleet.radiance maintainers
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the planner compares: a shape, and engine versions.
+"""What the planner compares: pair and shape, as a command line states them and in a plan, and engine versions.
 
 Private to the collection: it may change in any release.
 """
@@ -10,12 +10,21 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, whole_or_float
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, digits, whole_or_float
 
 KNOWN_DTYPES = ("bf16", "fp8")
 # --kv-cache-dtype of an engine that was given none (1.0.x).
 DEFAULT_DTYPE = "bf16"
 SHAPE_NAMES = ("max_num_seqs", "max_model_len", "kv_cache_dtype", "num_speculative_tokens")
+# Pair and shape by the engine's flags, in the order in which they are shown.
+FLAGS: t.Mapping[str, str] = {
+    "weights_mib": "vram-weights-mib",
+    "kv_mib": "vram-kv-mib",
+    "max_num_seqs": "max-num-seqs",
+    "max_model_len": "max-model-len",
+    "kv_cache_dtype": "kv-cache-dtype",
+    "num_speculative_tokens": "num-speculative-tokens",
+}
 
 # From these releases on: checkpoints live in pinned host memory; the pair's flags are gone.
 HOST_CHECKPOINTS_FROM = (1, 1)
@@ -68,6 +77,15 @@ class Shape(t.NamedTuple):
             "kv_cache_dtype": self.kv_cache_dtype,
             "num_speculative_tokens": self.num_speculative_tokens,
         }
+
+
+def pair_of(flags: t.Mapping[str, str]) -> Json:
+    """Pair and shape of a command line in the form of a plan's ``to``: null for a flag that is not there, and the text
+    of one that is no plain count.
+    """
+    texts = {name: flags.get(flag) for name, flag in FLAGS.items()}
+    counts = {name: digits(text) for name, text in texts.items() if name != "kv_cache_dtype"}
+    return {name: text if counts.get(name) is None else counts[name] for name, text in texts.items()}
 
 
 def version_of(text: str | None) -> tuple[int, ...] | None:

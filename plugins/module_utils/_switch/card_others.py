@@ -16,6 +16,7 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import referee, unit_files
@@ -40,7 +41,7 @@ class _Seen(t.NamedTuple):
         """The service with what a person finds it by."""
         unit = self.other.manager.get("unit")
         pid = f"process {self.process.pid}" if self.process is not None else "between two starts"
-        pair = referee.pair_text(referee.state_of(self.process.flags)) if self.process is not None else "?"
+        pair = referee.pair_text(pair_of(self.process.flags)) if self.process is not None else "?"
         return f"{self.other.service} ({f'{unit}, ' if unit else ''}{pid}, {pair} MiB a card)"
 
 
@@ -80,7 +81,7 @@ def look(request: Request, state: State, run: Run, own: Process | None) -> list[
 def _asks_for_more(expect: t.Mapping[str, t.Any] | None, own: Process) -> bool:
     """Whether the pair that is asked for is larger than the one that runs, or either is not known."""
     sums: list[int] = []
-    for to in ((expect or {}).get("to") or {}, referee.state_of(own.flags)):
+    for to in ((expect or {}).get("to") or {}, pair_of(own.flags)):
         halves = [half for half in (to.get("weights_mib"), to.get("kv_mib")) if isinstance(half, int)]
         if len(halves) < 2:
             return True
@@ -128,7 +129,7 @@ def _entry(seen: _Seen) -> dict[str, t.Any]:
         "manager": seen.other.manager,
         "pid": found.pid if found is not None else None,
         "ticks": found.started_ticks if found is not None else None,
-        "to": referee.state_of(found.flags) if found is not None else None,
+        "to": pair_of(found.flags) if found is not None else None,
         "cards": seen.other.cards,
         "endpoint": seen.other.endpoint,
         "boot": None,

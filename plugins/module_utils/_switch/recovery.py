@@ -11,6 +11,7 @@ import os
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, host_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boots,
@@ -175,7 +176,7 @@ def finish(request: Request, state: State, run: Run, journal: Journal) -> None:
 def _let_be(transaction: Transaction, serving: _Serving) -> str:
     """Put the old files back round a process that serves, and close the journal. It is not restarted."""
     run, process = transaction.run, serving.process
-    pair = referee.pair_text(referee.state_of(process.flags))
+    pair = referee.pair_text(pair_of(process.flags))
     transaction.put_back_files()
     ledger = transaction.manager.reading(transaction.state.receipts).ledger
     if serving.pair == "old":

@@ -11,18 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import SHAPE_NAMES
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import FLAGS, SHAPE_NAMES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import number
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import images
-
-OPTIONS: t.Mapping[str, str] = {
-    "weights_mib": "vram-weights-mib",
-    "kv_mib": "vram-kv-mib",
-    "max_num_seqs": "max-num-seqs",
-    "max_model_len": "max-model-len",
-    "kv_cache_dtype": "kv-cache-dtype",
-    "num_speculative_tokens": "num-speculative-tokens",
-}
 
 Finding = dict[str, t.Any]
 
@@ -47,23 +38,12 @@ def judge(expect: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any], another_
 def differences(to: t.Mapping[str, t.Any], flags: t.Mapping[str, str]) -> list[str]:
     """Where a process's flags are not what ``to`` states, as phrases; a null in ``to`` states nothing."""
     out = []
-    for key, option in OPTIONS.items():
+    for key, option in FLAGS.items():
         if to.get(key) is None:
             continue
         runs = flags.get(option)
         if runs != str(to[key]):
             out.append(f"--{option} {'is not given' if runs is None else 'is ' + runs}, asked is {to[key]}")
-    return out
-
-
-def state_of(flags: t.Mapping[str, str]) -> dict[str, t.Any]:
-    """Pair and shape of a process in the form of a plan's ``to``; null for what its command line does not state."""
-    out: dict[str, t.Any] = {}
-    for key, option in OPTIONS.items():
-        text = flags.get(option)
-        # A text of so many digits is no number of MiB, and Python's int() refuses the longest.
-        plain = text is not None and text.isdecimal() and len(text) <= 12
-        out[key] = int(text) if text is not None and plain and key != "kv_cache_dtype" else text
     return out
 
 
@@ -178,10 +158,10 @@ def _capacity(
 
 def _shape(to: t.Mapping[str, t.Any], ledger: t.Mapping[str, t.Any]) -> list[Finding]:
     flags = ledger.get("flags") or {}
-    readable = {key: to.get(key) for key in SHAPE_NAMES if to.get(key) is not None and OPTIONS[key] in flags}
+    readable = {key: to.get(key) for key in SHAPE_NAMES if to.get(key) is not None and FLAGS[key] in flags}
     if not readable:
         return []
     wrong = differences(readable, flags)
-    printed = {key: flags[OPTIONS[key]] for key in readable}
+    printed = {key: flags[FLAGS[key]] for key in readable}
     says = "; ".join(wrong) or "the command line of this boot has the shape that was asked"
     return [_finding("shape", not wrong, readable, printed, None, says)]

@@ -12,11 +12,11 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import FLAGS
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.container import RUNTIMES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.needed import Need
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.referee import OPTIONS
 
 # The module's options that are seconds, with their defaults.
 TIMEOUTS: t.Mapping[str, int] = {"drain_timeout": 60, "stop_timeout": 60, "release_timeout": 60, "ready_timeout": 1800}
@@ -226,10 +226,10 @@ def _read_to(to: t.Any) -> dict[str, t.Any]:
     """``expect.to`` with numbers for numbers: a template hands them over as text."""
     if not isinstance(to, dict):
         raise RadianceError("expect needs `to`, the pair and shape of the plan.", code="expect_unusable")
-    unknown = sorted(set(to) - set(OPTIONS))
+    unknown = sorted(set(to) - set(FLAGS))
     if unknown:
         raise RadianceError(
-            f"expect.to has {', '.join(unknown)}; it states {', '.join(OPTIONS)}.", code="expect_unusable"
+            f"expect.to has {', '.join(unknown)}; it states {', '.join(FLAGS)}.", code="expect_unusable"
         )
     numbers = {
         key: whole_number(value, f"expect.to.{key}")

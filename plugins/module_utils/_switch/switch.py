@@ -12,6 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import receipt
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boot_guard,
@@ -218,7 +219,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
             different += images.difference(expect, images.of_ledger(ledger))
             if not different and not _listens(request, ledger):
                 different = ["the process does not listen"]
-            phase.says = f"process {process.pid} runs {referee.pair_text(referee.state_of(process.flags))}"
+            phase.says = f"process {process.pid} runs {referee.pair_text(pair_of(process.flags))}"
         if not different:
             return _Found(None, changes, True, [])
         card_others.check(request, run, in_the_way)
@@ -236,7 +237,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         images.check_names(manager, expect, images.of_ledger(ledger))
         if process is not None:
             host_memory.check(process, expect.get("flags") or {})
-            restartable.check(manager, changes, referee.pair_text(referee.state_of(process.flags)))
+            restartable.check(manager, changes, referee.pair_text(pair_of(process.flags)))
         probation.check(request, manager, changes, process is not None)
         for path, what in [(state.journal, "state_dir"), *manager.writes()]:
             files.check_room(path, what)
@@ -248,7 +249,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
             old = {
                 "pid": process.pid,
                 "ticks": process.started_ticks,
-                "to": referee.state_of(process.flags),
+                "to": pair_of(process.flags),
                 "image": images.of_ledger(ledger),
             }
         return _Found(old, changes, False, in_the_way)

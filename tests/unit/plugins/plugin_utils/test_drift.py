@@ -182,7 +182,6 @@ def test_the_inventory_is_told_apart_from_drift(example: t.Any, env: dict[str, s
 def test_the_running_pair(example: t.Any) -> None:
     assert _drift.running_pair({"flags": FLAGS}) == example.old
     assert _drift.running_pair({"flags": {}})["weights_mib"] is None
-    assert _drift.running_pair({"flags": {"vram-kv-mib": "²"}})["kv_mib"] == "²"
 
 
 def test_a_flag_that_the_inventory_does_not_name_would_be_lost(example: t.Any, env: dict[str, str]) -> None:

@@ -174,7 +174,9 @@ def test_the_four_numbers_stand_in_a_row(example: t.Any) -> None:
             "boundary": {"asked": 3, "retrieved": 3, "overlap": 3, "verdict": "passed", "says": "all of them"},
         },
     }
+    seen["flags"]["num-speculative-tokens"] = "9" * 5000
     rows = {row[0]: row[1:] for row in _verdict_report.four_numbers(seen)}
+    assert rows["num_speculative_tokens"][1] == "9" * 5000
     assert rows["weights_mib"] == ["25,844", "25,844", "25.24 GiB", "–"]
     assert rows["kv_mib"] == ["5,119", "–", "–", "–"]
     assert rows["max_num_seqs"] == ["3", "3", "3 sequences", "3 of 3 markers, 3 at once"]

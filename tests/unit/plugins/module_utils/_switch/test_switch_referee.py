@@ -7,6 +7,7 @@ import copy
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import referee
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,9 +150,11 @@ def test_the_shape_is_judged_as_far_as_the_command_line_tells_it() -> None:
 
 
 def test_what_a_process_runs_in_the_form_of_a_plan() -> None:
-    assert referee.state_of(LEDGER["flags"]) == TO
-    assert referee.state_of({}) == dict.fromkeys(TO)
-    assert referee.state_of({"vram-kv-mib": "9" * 5000})["kv_mib"] == "9" * 5000
+    assert pair_of(LEDGER["flags"]) == TO
+    assert pair_of({}) == dict.fromkeys(TO)
+    # What is no plain count stays as it is written: of another script, too long for one, with a sign.
+    for text in ("9" * 5000, "٣", "²", "+3", "06144"):
+        assert pair_of({"vram-kv-mib": text})["kv_mib"] == text
     assert referee.differences(TO, LEDGER["flags"]) == []
     assert referee.differences({"kv_mib": 5119}, {}) == ["--vram-kv-mib is not given, asked is 5119"]
     assert referee.differences({"kv_mib": None}, {}) == []
@@ -161,7 +164,7 @@ def test_a_pair_is_named_as_far_as_it_is_known() -> None:
     assert referee.pair_text(TO) == "25,844 + 5,119"
     assert referee.pair_text({"weights_mib": 24002.56, "kv_mib": None}) == "24,002.56 + ?"
     # The engine reads 24G as 24; a process that somebody started so is still to be named.
-    assert referee.pair_text(referee.state_of({"vram-weights-mib": "24G", "vram-kv-mib": "5120"})) == "24G + 5,120"
+    assert referee.pair_text(pair_of({"vram-weights-mib": "24G", "vram-kv-mib": "5120"})) == "24G + 5,120"
 
 
 SIZES = st.builds(
