@@ -80,7 +80,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             self._given = plain(self.validate_argument_spec(ARGUMENTS)[1])
             run |= self._run()
         except RadianceError as error:
-            run["failure"] = _summary.failure({"msg": error.text, "code": error.code})
+            run["failure"] = _summary.refusal(error)
         except AnsibleError as error:
             # Of the arguments themselves, before there are any.
             where = "" if self._given else " (An argument NAME of this step is the variable endpoint_NAME.)"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import posixpath
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _files, _plan_file, _service
 
@@ -78,22 +79,23 @@ def _in_the_way(other: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]) -> bo
     return bool(sums[0] > sums[1])
 
 
-def handover_objection(
+def refuse_taken(
     service: Service, others: t.Sequence[t.Mapping[str, t.Any]], plan: t.Mapping[str, t.Any], handover: bool
-) -> str:
-    """Why a restart is refused for who else runs on the cards, in a sentence; empty where it is not.
+) -> None:
+    """Raises RadianceError ``cards_taken`` where a restart is refused for who else runs on the cards.
 
     ``others`` is what service_switch told of those that run.
     """
     taken = [other for other in others if _in_the_way(other, plan)]
     if not taken or handover:
-        return ""
+        return
     names = " and ".join(str(other["service"]) for other in taken)
-    return (
-        f"cards_taken: {' '.join(other['says'] for other in taken)} Nothing was changed. Stop {names}; or keep free "
+    raise RadianceError(
+        f"{' '.join(other['says'] for other in taken)} Nothing was changed. Stop {names}; or keep free "
         f"what it takes (reserved_for_others_mib, for each of these cards); or have its cards handed over: "
         f"-e service={service['name']} -e handover=true drains and stops {names}, and starts it again if this does "
-        "not hold."
+        "not hold.",
+        code="cards_taken",
     )
 
 

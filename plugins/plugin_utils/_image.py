@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import GONE_FLAGS, at_least, version_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _service
@@ -24,12 +25,13 @@ _SAID_BY = {
 }
 
 
-def image_objection(
+def refuse_image(
     service: t.Mapping[str, t.Any],
     request: t.Mapping[str, t.Any],
     findings: t.Sequence[t.Mapping[str, t.Any]] = (),
-) -> str:
-    """Why a request for an image is refused before the host is asked for it, in a sentence; empty where it is not.
+) -> None:
+    """Raises RadianceError where an image is refused before the host is asked for it: ``image_not_asked`` and
+    ``no_container``.
 
     ``findings`` are those of ``drift``: an image that is only applied with the rest of the fleet directory is not asked
     for.
@@ -38,18 +40,19 @@ def image_objection(
     if image in (None, ""):
         applied = next((item for item in findings if item["name"] == "IMAGE"), None)
         if applied is None or request.get("drift") != "apply":
-            return ""
-        return (
+            return
+        raise RadianceError(
             f"{applied['says']} An image is never applied along with the rest: ask for it with -e image="
-            f"{applied.get('fleet') or 'NAME'} beside drift=apply, or use -e drift=adopt."
+            f"{applied.get('fleet') or 'NAME'} beside drift=apply, or use -e drift=adopt.",
+            code="image_not_asked",
         )
     if not service.get("runtime"):
         what = f"the unit {unit} runs its engine without a container" if unit else f"{name} is a plain process"
-        return (
+        raise RadianceError(
             f"image={image} was asked, and {what}: there is no image. Put the other engine where `engine` of {name} "
-            "names it, restart the service, and resize from what its boot prints."
+            "names it, restart the service, and resize from what its boot prints.",
+            code="no_container",
         )
-    return ""
 
 
 def image_choice(
@@ -60,12 +63,13 @@ def image_choice(
     engine_version: t.Any = None,
     record: t.Sequence[t.Mapping[str, t.Any]] = (),
 ) -> dict[str, t.Any]:
-    """What ``asked`` means on the host: ``{asked, image, digest, version, version_from, same, before, objection}``.
+    """What ``asked`` means on the host: ``{asked, image, digest, version, version_from, same, before}``.
 
     ``inspected`` is the result of the runtime's ``image inspect``: rc, stdout, stderr. ``image`` is what goes into the
     env: a tag is held to the digest that it means now, so that what was judged is what starts. ``version`` is None
     where nobody knows it before it runs; ``version_from`` says who told it. ``same``: it is the image that runs.
-    ``before`` is what runs, ``objection`` why it is refused, empty where it is not.
+    ``before`` is what runs. Raises RadianceError ``image_missing``, ``image_without_digest`` and
+    ``engine_version_differs``.
     """
     runtime = str(service["runtime"])
     source = ledger.get("source") or {}
@@ -82,29 +86,27 @@ def image_choice(
         "version_from": None,
         "same": same,
         "before": before,
-        "objection": "",
     }
     if same:
         return choice
     if found is None:
         said = " ".join(str(inspected.get("stderr") or "").split()) or "no such image"
-        choice["objection"] = (
+        raise RadianceError(
             f"image={asked} was asked, and {runtime} has no such image on the host ({said[:200].rstrip('.')}). Nothing "
             f"was changed, and a switch asks no registry. Get it there first, as the user whose {runtime} runs "
-            f"{service['name']}: {runtime} pull {asked}"
+            f"{service['name']}: {runtime} pull {asked}",
+            code="image_missing",
         )
-        return choice
     reference = asked if "@" in asked else _by_digest(asked, found)
     if reference is None or not digest:
-        choice["objection"] = (
+        raise RadianceError(
             f"image={asked} was asked, and {runtime} knows no digest of it: such a name may mean another image "
             f"tomorrow, and nothing would tell. Push it to a registry, pull it from there with {runtime} on the host, "
-            "and ask for it by its digest: image=NAME@sha256:…"
+            "and ask for it by its digest: image=NAME@sha256:…",
+            code="image_without_digest",
         )
-        return choice
-    told = _release(asked, found.version, engine_version, record)
-    choice.update(image=reference, version=told[0], version_from=told[1], objection=told[2])
-    return choice
+    version, version_from = _release(asked, found.version, engine_version, record)
+    return {**choice, "image": reference, "version": version, "version_from": version_from}
 
 
 def _by_digest(asked: str, found: container.Image) -> str | None:
@@ -123,28 +125,25 @@ def _tag(reference: str) -> str:
 
 def _release(
     asked: str, label: str | None, said: t.Any, record: t.Sequence[t.Mapping[str, t.Any]]
-) -> tuple[str | None, str | None, str]:
-    """The release of an image, who told it, and an objection where two contradict each other."""
+) -> tuple[str | None, str | None]:
+    """The release of an image, and who told it. Raises RadianceError where two contradict each other."""
     label = label if version_of(label) else None
     if said not in (None, ""):
         said = str(said).strip()
         if label and version_of(said) and version_of(label) != version_of(said):
-            return (
-                None,
-                None,
-                (
-                    f"engine_version={said} was said of {asked}, whose label says {label}. Leave engine_version out, "
-                    "or ask for the image that you mean."
-                ),
+            raise RadianceError(
+                f"engine_version={said} was said of {asked}, whose label says {label}. Leave engine_version out, "
+                "or ask for the image that you mean.",
+                code="engine_version_differs",
             )
-        return said, "said", ""
+        return said, "said"
     if label:
-        return label, "label", ""
+        return label, "label"
     known = version_on_record(asked, record)
     if known:
-        return known, "record", ""
+        return known, "record"
     tag = _tag(asked)
-    return (tag, "tag", "") if version_of(tag) else (None, None, "")
+    return (tag, "tag") if version_of(tag) else (None, None)
 
 
 def version_on_record(image: str | None, record: t.Sequence[t.Mapping[str, t.Any]]) -> str | None:

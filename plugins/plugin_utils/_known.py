@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _commands,
     _drift,
@@ -44,9 +45,12 @@ def known_run(
         "others": list(read["others"]),
         "failure": None,
     }
-    objection = ("" if about["adopts"] else _foreign(service, read, host)) or _unread(service, run, host)
-    if objection:
-        return {**run, "failure": _summary.failure({"msg": objection})}
+    try:
+        if not about["adopts"]:
+            _refuse_foreign(service, read, host)
+        _refuse_unread(service, run, host)
+    except RadianceError as error:
+        return {**run, "failure": _summary.refusal(error)}
     # Of an adopted service the rest of the command line is its owner's.
     script = {
         "env": texts.get(about["env_path"], ""),
@@ -66,24 +70,25 @@ def known_run(
     return {**run, "drift": drift, "history": _history.history(run["record"], _drift.running_pair(ledger))}
 
 
-def _foreign(service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], host: str) -> str:
+def _refuse_foreign(service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], host: str) -> None:
     """That files are there which are not ours, with the way to take them over."""
     there = [f"{host}:{path}" for path, text in read["there"]["texts"].items() if _files.MARKER not in text]
     foreign = [file["path"] for file in read["files"] if file["foreign"]] + there
     if not foreign:
-        return ""
-    return (
+        return
+    raise RadianceError(
         f"Without the marker of this collection, and therefore never overwritten: {', '.join(foreign)}. Move them "
         "away, map the service's `paths` to other names, or take them over as they are, without a restart:\n"
-        f"{_commands.playbook('playbooks/adopt.yml', host, str(service['name']))}"
+        f"{_commands.playbook('playbooks/adopt.yml', host, str(service['name']))}",
+        code="files_foreign",
     )
 
 
-def _unread(service: t.Mapping[str, t.Any], run: t.Mapping[str, t.Any], host: str) -> str:
+def _refuse_unread(service: t.Mapping[str, t.Any], run: t.Mapping[str, t.Any], host: str) -> None:
     """That an env does not read the same everywhere, with each line and who reads what."""
     errors = [*run["fleet"]["errors"], *run["target"]["errors"]]
     if not errors:
-        return ""
+        return
     lines = ", ".join(str(error["line"]) for error in errors)
     env = _files.file_names(service, host)["env"]
-    return f"{' '.join(error['text'] for error in errors)} (line {lines} of {env})"
+    raise RadianceError(f"{' '.join(error['text'] for error in errors)} (line {lines} of {env})", code="env_unfit")

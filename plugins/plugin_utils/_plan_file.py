@@ -64,25 +64,24 @@ def _read(path: str, anew: str) -> dict[str, t.Any]:
     )
 
 
-def plan_objection(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any] | None) -> str:
-    """Why ``plan`` is not the one that was reviewed, in a sentence; empty where it is, or where none was reviewed.
+def hold_to_reviewed(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any]) -> None:
+    """Hold ``plan`` to the one that was reviewed.
 
-    Another boot runs than the one that the reviewed plan was made from; or the same boot, and yet another plan (an
-    edited file, another release of this collection).
+    Raises RadianceError ``plan_is_stale``, another boot runs than the one that the reviewed plan was made from, and
+    ``plan_differs``, the same boot, and yet another plan (an edited file, another release of this collection).
     """
-    if not reviewed:
-        return ""
     before, anew = reviewed["plan"], _anew(reviewed["host"], reviewed["service"])
     if before.get("fingerprint") != plan["fingerprint"]:
-        return (
-            f"plan_is_stale: the reviewed plan was made from the boot with fingerprint {before.get('fingerprint')}, "
+        raise RadianceError(
+            f"The reviewed plan was made from the boot with fingerprint {before.get('fingerprint')}, "
             f"and the boot that runs now has {plan['fingerprint']}: the service was restarted since. Nothing was "
-            f"changed. {anew}"
+            f"changed. {anew}",
+            code="plan_is_stale",
         )
     different = sorted(name for name in {*before, *plan} if before.get(name) != plan.get(name))
     if different:
-        return (
-            f"plan_differs: the reviewed plan and the one that its request gives now differ in {', '.join(different)}. "
-            f"Nothing was changed. {anew}"
+        raise RadianceError(
+            f"The reviewed plan and the one that its request gives now differ in {', '.join(different)}. "
+            f"Nothing was changed. {anew}",
+            code="plan_differs",
         )
-    return ""

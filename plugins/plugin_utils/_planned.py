@@ -33,14 +33,6 @@ _HELD_BACK = (
 )
 
 
-class _Refused(Exception):
-    """No plan: the word and the sentence that the run ends with."""
-
-    def __init__(self, msg: str, task: str) -> None:
-        super().__init__(msg)
-        self.failure = _summary.failure({"msg": msg}, task)
-
-
 def planned_run(
     service: t.Mapping[str, t.Any],
     read: t.Mapping[str, t.Any],
@@ -66,9 +58,7 @@ def planned_run(
     try:
         run = _planned(run, request, about, inspected)
     except RadianceError as error:
-        return {**run, "failure": _summary.failure({"msg": error.text, "code": error.code})}
-    except _Refused as refused:
-        return {**run, "failure": refused.failure}
+        return {**run, "failure": _summary.refusal(error)}
     return run if run["asked"] else _rendered.rendered_run(run, service, about)
 
 
@@ -87,36 +77,31 @@ def _planned(
         image = _image.image_choice(
             service, asked["image"], inspected, run["ledger"], asked.get("engine_version"), run["record"]
         )
-        _refuse(image["objection"])
     options = reviewed["request"] if reviewed else _options(run, request, back, image)
     plan = _plan.make_plan(run["ledger"], {name: value for name, value in options.items() if name != "image"})
     # What does not run is started, whatever changes.
     plan = {**plan, "restart": plan["restart"] or bool(run["down"])}
-    _refuse(_plan_file.plan_objection(plan, reviewed))
+    if reviewed:
+        _plan_file.hold_to_reviewed(plan, reviewed)
     if plan["restart"] and not about["read_only"]:
-        _refuse(_handover.handover_objection(service, run["others"], plan, about["handover"]))
+        _handover.refuse_taken(service, run["others"], plan, about["handover"])
     return {**run, "asked": None, "back": back, "image": image, "options": options, "plan": plan} | _told(
         run, request, about, options, plan, image
     )
 
 
-def _refuse(objection: str, task: str = "") -> None:
-    if objection:
-        raise _Refused(objection, task)
-
-
 def _refuse_drift(run: Run, request: t.Mapping[str, t.Any]) -> None:
     """Drift that nobody has decided, or that would take a flag from the process."""
     drift, decided = run["drift"], request.get("drift")
-    _refuse(_image.image_objection(run["service"], request, drift["findings"]))
+    _image.refuse_image(run["service"], request, drift["findings"])
     if drift["findings"] and not drift["explained"] and decided is None:
-        _refuse(
+        raise RadianceError(
             f"{' '.join(item['says'] for item in drift['findings'])} Decide with -e drift=apply (the fleet directory "
             "wins) or -e drift=adopt (what runs wins).",
-            "drift",
+            code="drift",
         )
     if drift["lost"] and decided != "apply":
-        _refuse(f"{' '.join(drift['lost'])} Or let it go with -e drift=apply.", "drift")
+        raise RadianceError(f"{' '.join(drift['lost'])} Or let it go with -e drift=apply.", code="drift")
 
 
 def _options(

@@ -33,7 +33,7 @@ def rendered_run(
     try:
         return _rendered({**run, "service": service, "making": None, "failure": None}, service, about)
     except RadianceError as error:
-        return {**run, "failure": _summary.failure({"msg": error.text, "code": error.code})}
+        return {**run, "failure": _summary.refusal(error)}
 
 
 def _rendered(run: dict[str, t.Any], service: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -9,6 +9,7 @@ import re
 import textwrap
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _drift, _env_text, _words
 
@@ -32,8 +33,13 @@ _LEAST = 60
 _NOT_SERVING = ("not_ready", "container_absent", "unit_inactive")
 
 
-def failure(result: t.Mapping[str, t.Any], task: str = "", lost: str = "") -> dict[str, str]:
-    """The word and the sentence of a failed task, from its result and its name, and its code where it has one.
+def refusal(error: RadianceError) -> dict[str, str]:
+    """The word, the sentence and the code of what refuses a plan."""
+    return failure({"msg": error.text, "code": error.code})
+
+
+def failure(result: t.Mapping[str, t.Any], lost: str = "") -> dict[str, str]:
+    """The word and the sentence of a failed task, from its result, and its code where it has one.
 
     ``lost`` is why the host does not answer any more, where it does not.
     """
@@ -44,12 +50,12 @@ def failure(result: t.Mapping[str, t.Any], task: str = "", lost: str = "") -> di
     if lost or result.get("unreachable"):
         why = _env_text.one_line(lost).removeprefix("Task failed: ") or says
         return {"word": "not_reached", "says": f"the host does not answer: {why}"}
-    word = _word(result, task)
+    word = _word(result)
     code = result.get("code")
     return {"word": word, "says": says, **({"code": str(code)} if code else {})}
 
 
-def _word(result: t.Mapping[str, t.Any], task: str) -> str:
+def _word(result: t.Mapping[str, t.Any]) -> str:
     outcome = result.get("outcome")
     if outcome == "rolled_back":
         return "rolled_back"
@@ -60,7 +66,7 @@ def _word(result: t.Mapping[str, t.Any], task: str) -> str:
     reason = ledger.get("reason") or {}
     if not outcome and (ledger.get("status") == "refused" or reason.get("code") in _NOT_SERVING):
         return "not_serving"
-    return "drift" if "drift" in task.lower() or result.get("code") == "drift" else "refused"
+    return "drift" if result.get("code") == "drift" else "refused"
 
 
 def interrupted(failed: t.Mapping[str, str], look: t.Mapping[str, t.Any]) -> dict[str, str]:

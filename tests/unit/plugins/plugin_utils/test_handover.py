@@ -13,7 +13,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _plan_file
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._handover import (
     card_others,
     handover_notes,
-    handover_objection,
+    refuse_taken,
 )
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import request_objection
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._service import gone_words
@@ -115,12 +115,15 @@ def test_taken_cards_are_refused_unless_they_are_handed_over() -> None:
         {"service": "idle", "stance": "beside", "both_run": False, "says": "idle runs on card 0 too."},
     ]
     plan = {"from": {"weights_mib": 24000, "kv_mib": 5120}, "to": {"weights_mib": 24000, "kv_mib": 5120}}
-    assert handover_objection(DAY, told, plan, True) == ""
-    assert handover_objection(DAY, told[1:], plan, False) == ""
-    assert handover_objection(DAY, told, plan, False) == (
-        "cards_taken: night runs on card 1, and day does not run. Nothing was changed. Stop night; or keep free what "
+    refuse_taken(DAY, told, plan, True)
+    refuse_taken(DAY, told[1:], plan, False)
+    with pytest.raises(RadianceError) as refused:
+        refuse_taken(DAY, told, plan, False)
+    assert (refused.value.code, refused.value.text) == (
+        "cards_taken",
+        "night runs on card 1, and day does not run. Nothing was changed. Stop night; or keep free what "
         "it takes (reserved_for_others_mib, for each of these cards); or have its cards handed over: -e service=day "
-        "-e handover=true drains and stops night, and starts it again if this does not hold."
+        "-e handover=true drains and stops night, and starts it again if this does not hold.",
     )
     assert handover_notes(DAY, told, plan, True, UNDO) == [
         "night runs on card 1, and day does not run. It is drained and stopped for day, and stays stopped where that "
@@ -139,13 +142,11 @@ def test_beside_one_that_runs_as_well_a_pair_that_is_no_larger_has_room() -> Non
     told = [{"service": "night", "stance": "in_the_way", "both_run": True, "says": "night runs on card 1 too."}]
     now, more = {"weights_mib": 24000, "kv_mib": 5120}, {"weights_mib": 24001, "kv_mib": 5120}
     same = {"from": now, "to": {"weights_mib": 23120, "kv_mib": 6000}}
-    assert handover_objection(DAY, told, same, False) == ""
+    refuse_taken(DAY, told, same, False)
     assert handover_notes(DAY, told, same, True, UNDO) == ["night runs on card 1 too."]
-    assert handover_objection(DAY, told, {"from": now, "to": more}, False).startswith(
-        "cards_taken: night runs on card 1"
-    )
-    unknown = {"from": now, "to": {"weights_mib": None, "kv_mib": None}}
-    assert handover_objection(DAY, told, unknown, False).startswith("cards_taken: ")
+    for to in (more, {"weights_mib": None, "kv_mib": None}):
+        with pytest.raises(RadianceError, match="^night runs on card 1 too"):
+            refuse_taken(DAY, told, {"from": now, "to": to}, False)
 
 
 def test_a_service_that_does_not_run_is_told_how_it_gets_its_cards() -> None:

@@ -59,12 +59,20 @@ def choice(asked: str, inspected: t.Mapping[str, t.Any], service: t.Any = None, 
     return _image.image_choice(service or PODMAN, asked, inspected, LEDGER, **more)
 
 
+def refused(code: str, call: t.Callable[[], t.Any]) -> str:
+    """What it is refused with, under this code."""
+    with pytest.raises(RadianceError) as error:
+        call()
+    assert error.value.code == code
+    return error.value.text
+
+
 @pytest.mark.parametrize(
     "asked", ["localhost/radiance:1.2.4", "localhost/radiance:latest", "localhost/radiance", "radiance:nightly"]
 )
 def test_a_tag_is_held_to_the_digest_that_it_means_on_the_host(asked: str) -> None:
     found = choice(asked, told())
-    assert (found["image"], found["digest"], found["same"], found["objection"]) == (AFTER, NEW, False, "")
+    assert (found["image"], found["digest"], found["same"]) == (AFTER, NEW, False)
     assert (found["asked"], found["before"]) == (asked, BEFORE)
 
 
@@ -97,13 +105,13 @@ def test_dockers_digest_is_the_one_that_a_container_of_it_will_tell() -> None:
 
 @pytest.mark.parametrize("service", [PODMAN, DOCKER])
 def test_a_name_without_a_digest_is_refused(service: dict[str, t.Any]) -> None:
-    said = choice("localhost/radiance:latest", told(digest=None), service)["objection"]
+    said = refused("image_without_digest", lambda: choice("localhost/radiance:latest", told(digest=None), service))
     assert f"{service['runtime']} knows no digest of it" in said
     assert "may mean another image tomorrow" in said and "image=NAME@sha256:" in said
 
 
 def test_an_image_that_the_host_does_not_have_is_refused_with_what_gets_it() -> None:
-    said = choice("localhost/radiance:2", GONE)["objection"]
+    said = refused("image_missing", lambda: choice("localhost/radiance:2", GONE))
     assert "podman has no such image on the host (Error: localhost/radiance:2: image not known)" in said
     assert said.endswith("as the user whose podman runs flashnext: podman pull localhost/radiance:2")
 
@@ -119,7 +127,7 @@ def test_an_image_that_the_host_does_not_have_is_refused_with_what_gets_it() -> 
 )
 def test_what_runs_is_asked_for(asked: str, inspected: dict[str, t.Any]) -> None:
     found = choice(asked, inspected)
-    assert (found["same"], found["objection"], found["image"]) == (True, "", BEFORE)
+    assert (found["same"], found["image"]) == (True, BEFORE)
     assert _image.image_words(found) == [f"{asked} is what runs"]
     assert "image" not in _request.pair_request(PODMAN, {"image": asked}, image=found)
 
@@ -145,14 +153,14 @@ def test_the_release_of_an_image(
     asked: str, label: str | None, said: str | None, version: str | None, told_by: str | None
 ) -> None:
     found = choice(asked, told(label=label), engine_version=said)
-    assert (found["version"], found["version_from"], found["objection"]) == (version, told_by, "")
+    assert (found["version"], found["version_from"]) == (version, told_by)
     words = " ".join(_image.image_words(found))
     assert (f"release {version}, as" in words) is (version is not None)
     assert ("nobody knows its release before it runs; -e engine_version=" in words) is (version is None)
 
 
 def test_a_release_that_the_label_contradicts_is_refused() -> None:
-    said = choice(AFTER, told(label="1.2.4"), engine_version="1.1.0")["objection"]
+    said = refused("engine_version_differs", lambda: choice(AFTER, told(label="1.2.4"), engine_version="1.1.0"))
     assert said.startswith(
         f"engine_version=1.1.0 was said of {AFTER}, whose label says 1.2.4. Leave engine_version out"
     )
@@ -285,22 +293,27 @@ def test_what_is_taken_for_an_image_is_one_word_of_a_command_line(text: str) -> 
 def test_a_service_without_a_container_has_no_image() -> None:
     process = {**PODMAN, "manager": "process", "runtime": None, "engine": ["/e"]}
     unit = {**PODMAN, "runtime": None, "engine": ["/e"]}
-    said = [_image.image_objection(service, {"image": "x:2"}) for service in (process, unit)]
+    asked = {"image": "x:2"}
+    said = [
+        refused("no_container", lambda: _image.refuse_image(process, asked)),
+        refused("no_container", lambda: _image.refuse_image(unit, asked)),
+    ]
     assert "flashnext is a plain process: there is no image" in said[0]
     assert "the unit flashnext.service runs its engine without a container: there is no image" in said[1]
     assert all("Put the other engine where `engine` of flashnext names it" in words for words in said)
-    assert _image.image_objection(PODMAN, {"image": "x:2"}) == _image.image_objection(process, {}) == ""
+    _image.refuse_image(PODMAN, asked)
+    _image.refuse_image(process, {})
 
 
 def test_an_image_is_not_applied_along_with_the_rest() -> None:
     findings = [{"name": "IMAGE", "says": "IMAGE is x:2 in the fleet directory.", "fleet": "x:2"}]
-    said = _image.image_objection(PODMAN, {"drift": "apply"}, findings)
+    said = refused("image_not_asked", lambda: _image.refuse_image(PODMAN, {"drift": "apply"}, findings))
     assert said == (
         "IMAGE is x:2 in the fleet directory. An image is never applied along with the rest: ask for it with "
         "-e image=x:2 beside drift=apply, or use -e drift=adopt."
     )
-    assert _image.image_objection(PODMAN, {"drift": "adopt"}, findings) == ""
-    assert _image.image_objection(PODMAN, {"drift": "apply", "image": "x:2"}, findings) == ""
+    _image.refuse_image(PODMAN, {"drift": "adopt"}, findings)
+    _image.refuse_image(PODMAN, {"drift": "apply", "image": "x:2"}, findings)
 
 
 # The record

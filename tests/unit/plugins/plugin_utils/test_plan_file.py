@@ -48,20 +48,23 @@ def test_a_plan_file_that_is_none_is_named(example: t.Any, tmp_path: pathlib.Pat
 
 
 def test_the_same_plan_of_the_same_boot_meets_no_objection(example: t.Any) -> None:
-    assert _plan_file.plan_objection(example.plan, reviewed(example.plan)) == ""
-    assert _plan_file.plan_objection(example.plan, None) == ""
+    _plan_file.hold_to_reviewed(example.plan, reviewed(example.plan))
 
 
 def test_a_plan_of_another_boot_is_stale_and_names_both(example: t.Any) -> None:
-    says = _plan_file.plan_objection(example.plan, reviewed({**example.plan, "fingerprint": "ffffffffffff"}))
-    assert says.startswith("plan_is_stale:")
+    with pytest.raises(RadianceError) as refused:
+        _plan_file.hold_to_reviewed(example.plan, reviewed({**example.plan, "fingerprint": "ffffffffffff"}))
+    assert refused.value.code == "plan_is_stale"
+    says = refused.value.text
     assert "ffffffffffff" in says and "10644b1004ce" in says
     assert says.endswith(f"\n{ANEW}")
 
 
 def test_an_edited_plan_is_refused_and_the_part_is_named(example: t.Any) -> None:
     edited = {**example.plan, "to": {**example.new, "weights_mib": 26000}}
-    says = _plan_file.plan_objection(example.plan, reviewed(edited))
-    assert says.startswith("plan_differs:")
+    with pytest.raises(RadianceError) as refused:
+        _plan_file.hold_to_reviewed(example.plan, reviewed(edited))
+    assert refused.value.code == "plan_differs"
+    says = refused.value.text
     assert " in to." in says
     assert says.endswith(f"\n{ANEW}")

@@ -158,21 +158,21 @@ def test_the_first_thing_that_stands_in_the_way_is_told(tmp_path: pathlib.Path) 
     request["plan"] = ""
     assert fails().startswith("weights_mib 31,000 leaves nothing for kv_mib")
     request["weights_mib"] = ""
-    assert fails().startswith("cards_taken: Other runs.")
+    assert fails().startswith("Other runs. Nothing was changed.")
     told["others"] = []
     assert fails().startswith("AGENTS.md: ")
     about["documents"] = {}
     assert planned(told)["failure"] is None
     assert seen == [
-        ("refused", None),
-        ("refused", None),
-        ("refused", None),
-        ("drift", None),
-        ("drift", None),
+        ("refused", "files_foreign"),
+        ("refused", "env_unfit"),
+        ("refused", "no_container"),
+        ("drift", "drift"),
+        ("drift", "drift"),
         ("refused", "nothing_to_return_to"),
         ("refused", "not_in_plan_file"),
         ("refused", "nothing_left"),
-        ("refused", None),
+        ("refused", "cards_taken"),
         ("refused", None),
     ]
 
@@ -193,6 +193,7 @@ def test_an_image_is_asked_for_before_there_is_a_plan() -> None:
     assert (run["asked"], run["failure"], "plan" in run) == ("radiance:1.0.14", None, False)
     run = _planned.planned_run(service, told, asked, ABOUT, {"rc": 125, "stdout": "", "stderr": "no such image"})
     assert run["failure"]["says"].startswith("image=radiance:1.0.14 was asked, and podman has no such image")
+    assert run["failure"]["code"] == "image_missing"
     # A reference that is the running one needs no look at its digest.
     same = _planned.planned_run(service, told, {"image": "radiance:1.0.13"}, ABOUT, {"rc": 0, "stdout": "[]"})
     assert (same["failure"], same["image"]["same"], same["options"].get("image")) == (None, True, None)
