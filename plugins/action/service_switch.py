@@ -16,7 +16,7 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import BEFORE_STOP, Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import TIMEOUTS
 
 display = Display()
@@ -211,7 +211,7 @@ def _interrupted(lines: list[dict[str, t.Any]], why: str, lost: bool = False) ->
     return {
         **Run().result(),
         "failed": True,
-        "changed": lost or phase not in ("lock", "precheck", "drain"),
+        "changed": lost or phase not in BEFORE_STOP,
         "outcome": "failed",
         "code": "interrupted",
         "phases": [{"name": phase, "seconds": None, "says": why}],

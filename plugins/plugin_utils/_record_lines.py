@@ -7,12 +7,10 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import BEFORE_STOP
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history
 
 Entry = t.Mapping[str, t.Any]
-
-# The phases of a switch in which nothing was stopped yet.
-_HARMLESS = ("lock", "precheck", "drain")
 
 
 def record_entry(
@@ -89,7 +87,7 @@ def refused_entries(run: t.Mapping[str, t.Any], host: str) -> list[dict[str, t.A
     ``run`` has ``service``, ``making``, ``switched`` (the result of service_switch) and ``failure``.
     """
     phases = run["switched"].get("phases") or []
-    if not run["making"] or run["failure"]["word"] != "refused" or not phases or phases[-1]["name"] not in _HARMLESS:
+    if not run["making"] or run["failure"]["word"] != "refused" or not phases or phases[-1]["name"] not in BEFORE_STOP:
         return []
     own = {"phase": phases[-1]["name"], "says": phases[-1]["says"]}
     return [_records.entry("refused", host, str(run["service"]["name"]), run["making"]["attempt"], **own)]

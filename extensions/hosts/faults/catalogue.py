@@ -5,13 +5,18 @@
 from __future__ import annotations
 
 import functools
+import sys
 import typing as t
 
 import hands
 import kills
 import machines
-from hosts import A, B
+from hosts import CHECKOUT, A, B
 from trial import Trial
+
+sys.path.insert(0, str(CHECKOUT / "collections"))
+
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import BACK, FORWARD  # noqa: E402
 
 Injection = t.Callable[[Trial], "t.Iterator[None] | None"]
 
@@ -27,29 +32,12 @@ class Fault(t.NamedTuple):
     of_both: bool = False
 
 
-FORWARD = (
-    "lock",
-    "precheck",
-    "guard",
-    "drain",
-    "stop",
-    "release",
-    "swap",
-    "start",
-    "ready",
-    "referee",
-    "receipt",
-    "keep",
-)
-BACK = ("restore", "start", "ready")
-
-
 def _faults() -> t.Iterator[Fault]:
     for number, phase in enumerate(FORWARD):
         yield Fault(
             f"module killed in {phase}", functools.partial(kills.module_killed, phase=phase), ((A, B)[number % 2],)
         )
-    for number, phase in enumerate(BACK):
+    for number, phase in enumerate(name for name in BACK if name != "hand_back"):
         yield Fault(
             f"module killed in {phase} of the way back",
             functools.partial(kills.module_killed_back, phase=phase),

@@ -15,6 +15,25 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden, hidden_ledger, masked_argv
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress
 
+# The phases of a switch in their order, and those of its way back. guard is of units alone, hand_back of a handover.
+FORWARD = (
+    "lock",
+    "precheck",
+    "guard",
+    "drain",
+    "stop",
+    "release",
+    "swap",
+    "start",
+    "ready",
+    "referee",
+    "receipt",
+    "keep",
+)
+BACK = ("restore", "start", "ready", "hand_back")
+# Those in which nothing is stopped yet.
+BEFORE_STOP = FORWARD[: FORWARD.index("stop")]
+
 
 class Phase:
     """The phase that runs now. Set ``says`` to the sentence that the result keeps."""

@@ -24,15 +24,14 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import BACK, BEFORE_STOP, FORWARD, Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import Request
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.steps import as_radiance_error
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.transaction import Transaction
 
-_NOTHING_STOPPED = ("precheck", "drain")
-# From here on the new files are in place, and whatever runs was started from them.
-_STARTED = ("start", "ready", "hand_back", "referee", "receipt", "keep")
+# In these, in either direction, its files are in place, and whatever runs was started from them.
+_STARTED = {*FORWARD[FORWARD.index("start") :], *BACK[BACK.index("start") :]}
 
 
 class _Serving(t.NamedTuple):
@@ -57,7 +56,7 @@ def _came_back(journal: Journal) -> bool:
     """
     data, manager = journal.data, _manager(journal)
     found = manager.current()
-    if found is None or data["old"] is None or data["phase"] in _NOTHING_STOPPED or not files.are_back(data["files"]):
+    if found is None or data["old"] is None or data["phase"] in BEFORE_STOP or not files.are_back(data["files"]):
         return False
     if data["direction"] == "back" and data["phase"] in _STARTED:
         return False
@@ -86,7 +85,7 @@ def _aim(request: Request, journal: Journal, serving: _Serving | None) -> str:
     if _came_back(journal):
         return "rolled_back"
     lives = _manager(journal).current() is not None
-    if data["direction"] != "back" and data["phase"] in _NOTHING_STOPPED and (lives or data["old"] is None):
+    if data["direction"] != "back" and data["phase"] in BEFORE_STOP and (lives or data["old"] is None):
         return "unchanged"
     if not lives:
         _refuse_beside(request, _manager(journal), data["others"])
@@ -108,7 +107,7 @@ def _serving(request: Request, journal: Journal) -> _Serving | None:
     data = journal.data
     manager = _manager(journal)
     found = manager.current()
-    if found is None or data["phase"] in _NOTHING_STOPPED:
+    if found is None or data["phase"] in BEFORE_STOP:
         return None
     back, started = data["direction"] == "back", data["phase"] in _STARTED
     is_old = data["old"] is not None and (data["old"]["pid"], data["old"]["ticks"]) == (found.pid, found.started_ticks)

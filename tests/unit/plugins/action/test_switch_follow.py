@@ -168,6 +168,14 @@ def test_a_switch_that_was_lost_from_sight_is_not_called_dead() -> None:
     assert (gone["failed"], gone["changed"], gone["outcome"]) == (True, False, "failed")
 
 
+@pytest.mark.parametrize(
+    ("phase", "changed"), [("lock", False), ("precheck", False), ("guard", False), ("drain", False), ("stop", True)]
+)
+def test_a_module_that_was_killed_before_it_stopped_anything_has_changed_nothing(phase: str, changed: bool) -> None:
+    lines = [{"run": "0a", "phase": name, "says": ""} for name in ("lock", phase)]
+    assert service_switch._interrupted(lines, "its process on the target is gone")["changed"] is changed
+
+
 def test_a_refusal_before_the_lock_comes_back_as_it_is(service: Service) -> None:
     service.serve.chmod(0o644)
     playbook = Playbook(service)

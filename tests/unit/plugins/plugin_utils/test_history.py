@@ -181,7 +181,9 @@ def run_that_ended(example: t.Any, word: str, *phases: str) -> dict[str, t.Any]:
     return {**own, "switched": {"phases": told} if phases else {}, "failure": {"word": word, "says": "x"}}
 
 
-@pytest.mark.parametrize("phases", [("lock",), ("lock", "precheck"), ("lock", "precheck", "drain")])
+@pytest.mark.parametrize(
+    "phases", [("lock",), ("lock", "precheck"), ("lock", "precheck", "guard"), ("precheck", "guard", "drain")]
+)
 def test_a_switch_that_was_refused_before_it_stopped_anything_is_put_on_record(example: t.Any, phases: t.Any) -> None:
     run = run_that_ended(example, "refused", *phases)
     (line,) = _record_lines.refused_entries(run, "dankserver")
