@@ -14,6 +14,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _failure,
     _files,
     _fleet_dir,
     _handover,
@@ -21,7 +22,6 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _look,
     _planned,
     _service,
-    _summary,
 )
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._filters import plain
 
@@ -80,11 +80,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             self._given = plain(self.validate_argument_spec(ARGUMENTS)[1])
             run |= self._run()
         except RadianceError as error:
-            run["failure"] = _summary.refusal(error)
+            run["failure"] = _failure.refusal(error)
         except AnsibleError as error:
             # Of the arguments themselves, before there are any.
             where = "" if self._given else " (An argument NAME of this step is the variable endpoint_NAME.)"
-            run["failure"] = _summary.failure({"msg": f"{error}{where}"})
+            run["failure"] = _failure.failure({"msg": f"{error}{where}"})
         # The interpreter, where Ansible had to find it.
         facts = {"ansible_facts": self._facts} if self._facts else {}
         return {**result, **run, **facts, "changed": False, "warnings": self._warnings}

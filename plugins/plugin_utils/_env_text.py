@@ -147,11 +147,6 @@ def _failed_lines(attempt: t.Mapping[str, t.Any]) -> list[str]:
         "",
         f"{attempt['at']}: {_words.pair(attempt['to'])} MiB{image} was tried and rolled back in phase "
         f"{attempt['phase']}:",
-        f"  {one_line(attempt['says'])}",
+        f"  {_words.one_line(attempt['says'])}",
     ]
     return lines + [f"  {line}" for line in prediction_words(attempt["predictions"])]
-
-
-def one_line(text: str) -> str:
-    """A sentence on one line, whatever blanks it had."""
-    return " ".join(str(text).split())

@@ -55,7 +55,7 @@ def _entry(name: str, attempt: t.Sequence[Entry], level: str) -> list[str]:
     pairs = f"From {_words.pair_words(plan['from'])} to {_words.pair_words(plan['to'])}."
     lines += _markdown.wrapped(pairs if plan["changes"] else f"Started on {_words.pair_words(plan['to'])}.")
     if ended["kind"] == "rolled_back":
-        says = _markdown.wrapped(_env_text.one_line(ended["says"]))
+        says = _markdown.wrapped(_words.one_line(ended["says"]))
         lines += ["", f"It was undone in phase {ended['phase']}:", "", *_markdown.fenced(*says)]
     lines += ["", f"Record {ended['id']}; predicted, and what came of it:", ""]
     return lines + [_verdict_line(item) for item in _history.judged(attempt)]

@@ -7,9 +7,8 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _not_after, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _not_after, _words
 
-WIDTH = 118
 # Of a sentence this much is shown, however wide the names before it are.
 _LEAST = 60
 _HEAD = ["host", "service", "now", "planned", "ceiling", "spare", "gain"]
@@ -35,7 +34,7 @@ def fleet_table(
     if rows:
         rows.insert(0, [*_HEAD, *([f"by {until['at'][11:16]}"] if until else [])])
     column = 2 + sum(max((len(row[n]) for row in [*rows, *refused]), default=0) + 2 for n in range(2))
-    room = max(WIDTH - column, _LEAST)
+    room = max(_words.WIDTH - column, _LEAST)
     refused = [[*row[:2], textwrap.shorten(row[2], room, placeholder=" …")] for row in refused]
     lines = _words.table([*rows, *refused])
     return ["plans: pairs (slab + pool), ceiling, spare and what the slab gains, in MiB a card", *lines, counts]
@@ -61,7 +60,7 @@ def _refused(outcome: Outcome | None, planned: bool) -> list[list[str]]:
     return [
         [
             item["service"] or _words.UNKNOWN,
-            f"{item['word']}{' ' + item['code'] if 'code' in item else ''}: {_env_text.one_line(item['says'])}",
+            f"{item['word']}{' ' + item['code'] if 'code' in item else ''}: {_words.one_line(item['says'])}",
         ]
         for item in outcome["services"]
     ]

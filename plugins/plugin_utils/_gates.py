@@ -119,7 +119,7 @@ def bats_gates(
         {
             **gate._asdict(),
             # Comments in the file, which end with their line.
-            "because": [_env_text.one_line(line) for line in gate.because],
+            "because": [_words.one_line(line) for line in gate.because],
             "code": _code(gate, [keys.get(key, key) for key in gate.keys]),
         }
         for gate in gates(text, plan, service)

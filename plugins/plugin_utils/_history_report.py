@@ -9,7 +9,7 @@ import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _sizes
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _commands, _env_text, _history, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _commands, _history, _words
 
 Entry = t.Mapping[str, t.Any]
 
@@ -56,7 +56,7 @@ def _wrapped(sentences: t.Iterable[str], indent: str = "  ") -> list[str]:
     lines: list[str] = []
     for sentence in sentences:
         lines += textwrap.wrap(
-            _env_text.one_line(sentence),
+            _words.one_line(sentence),
             _COLUMNS,
             initial_indent=indent,
             subsequent_indent=indent + "  ",

@@ -10,11 +10,11 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _commands,
     _drift,
+    _failure,
     _files,
     _history,
     _image,
     _managed_text,
-    _summary,
 )
 
 
@@ -50,7 +50,7 @@ def known_run(
             _refuse_foreign(service, read, host)
         _refuse_unread(service, run, host)
     except RadianceError as error:
-        return {**run, "failure": _summary.refusal(error)}
+        return {**run, "failure": _failure.refusal(error)}
     # Of an adopted service the rest of the command line is its owner's.
     script = {
         "env": texts.get(about["env_path"], ""),

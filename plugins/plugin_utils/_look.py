@@ -9,7 +9,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _files, _service, _summary
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _failure, _files, _service
 
 Service = t.Mapping[str, t.Any]
 Others = t.Sequence[t.Mapping[str, t.Any]]
@@ -67,7 +67,7 @@ def no_answer(answer: t.Mapping[str, t.Any]) -> dict[str, str] | None:
     msg = str(answer.get("msg") or "The host's answer is not that of service_info.")
     # Of a module that died Ansible says where to look, in what nobody would be shown.
     said = str(answer.get("module_stderr") or answer.get("module_stdout") or "").strip().splitlines()[-1:]
-    return _summary.failure({**answer, "msg": "\n".join([msg, *map(hidden, said)])})
+    return _failure.failure({**answer, "msg": "\n".join([msg, *map(hidden, said)])})
 
 
 def left(answer: t.Mapping[str, t.Any]) -> bool:
@@ -79,7 +79,7 @@ def not_ended(service: Service, host: str) -> dict[str, str]:
     """That a switch has not ended, as a failure: what will run then nobody knows."""
     name = str(service["name"])
     command = _commands.playbook("playbooks/resize.yml", host, name)
-    return _summary.failure(
+    return _failure.failure(
         {
             "msg": f"A switch of {name} has not ended: it was interrupted, or it runs now. Nothing is planned or "
             f"judged before it has. Where it was interrupted, this finishes it:\n{command}",
@@ -97,9 +97,9 @@ def not_serving(
     """
     ledger = boot.get("ledger") or {}
     if "code" in boot and ledger.get("status") != "complete":
-        return _summary.failure({**boot, "msg": _service.gone_words(service, start, boot, others, handover)})
+        return _failure.failure({**boot, "msg": _service.gone_words(service, start, boot, others, handover)})
     if not ledger["flags"]:
-        return _summary.failure(
+        return _failure.failure(
             {"outcome": "failed", "msg": _service.gone_words(service, start, None, others, handover)}
         )
     return None

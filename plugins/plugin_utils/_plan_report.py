@@ -18,7 +18,6 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _words,
 )
 
-WIDTH = 118
 _LABEL = 10
 
 
@@ -107,9 +106,11 @@ def _shape_changes(plan: t.Mapping[str, t.Any]) -> bool:
 def _row(label: str, texts: t.Sequence[str], fold: bool = True) -> list[str]:
     out: list[str] = []
     for text in texts:
-        text = _env_text.one_line(text) if fold else text
+        text = _words.one_line(text) if fold else text
         parts = (
-            textwrap.wrap(text, WIDTH - _LABEL - 4, break_long_words=False, break_on_hyphens=False) if fold else [text]
+            textwrap.wrap(text, _words.WIDTH - _LABEL - 4, break_long_words=False, break_on_hyphens=False)
+            if fold
+            else [text]
         )
         for part in parts or [""]:
             first = f"  {label:<{_LABEL}}" if label and not out else " " * (_LABEL + 2)
@@ -123,9 +124,9 @@ def _gates(gates: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     for gate in gates:
         state = "holds" if gate["holds"] else "accepted" if gate.get("accepted") else "FAILS"
         says = gate["says"] if not gate.get("accepted") else f"{gate['says']} Accepted: {gate['accepted']}"
-        rows.append([state, gate["name"], _env_text.one_line(says)])
+        rows.append([state, gate["name"], _words.one_line(says)])
     column = sum(max((len(row[n]) for row in rows), default=0) + 2 for n in range(2))
-    room = WIDTH - _LABEL - 2 - column
+    room = _words.WIDTH - _LABEL - 2 - column
     lines = []
     for row, line in zip(rows, _words.table(rows, indent=""), strict=True):
         says = line[column:]
@@ -147,9 +148,9 @@ def _options(plan: t.Mapping[str, t.Any], brief: bool) -> list[str]:
 
 def _predictions(predictions: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     rows = [[item["id"], _words.interval(item["low"], item["high"], item.get("unit"))] for item in predictions]
-    room = WIDTH - _LABEL - 2 - sum(max((len(row[n]) for row in rows), default=0) + 2 for n in range(2))
+    room = _words.WIDTH - _LABEL - 2 - sum(max((len(row[n]) for row in rows), default=0) + 2 for n in range(2))
     for row, item in zip(rows, predictions, strict=True):
-        row.append(textwrap.shorten(_env_text.one_line(item.get("because") or ""), max(room, 20), placeholder=" …"))
+        row.append(textwrap.shorten(_words.one_line(item.get("because") or ""), max(room, 20), placeholder=" …"))
     return _words.table(rows, indent="")
 
 

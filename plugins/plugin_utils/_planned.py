@@ -12,6 +12,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _container_notes,
     _drift,
     _expected_rates,
+    _failure,
     _handover,
     _image,
     _known,
@@ -21,7 +22,6 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _probation,
     _rendered,
     _request,
-    _summary,
     _ways_back,
 )
 
@@ -58,7 +58,7 @@ def planned_run(
     try:
         run = _planned(run, request, about, inspected)
     except RadianceError as error:
-        return {**run, "failure": _summary.refusal(error)}
+        return {**run, "failure": _failure.refusal(error)}
     return run if run["asked"] else _rendered.rendered_run(run, service, about)
 
 

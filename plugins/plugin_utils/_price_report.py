@@ -10,7 +10,6 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import span
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _words
 
-WIDTH = 118
 _HEAD = ("shape", "slab", "prefill t/s", "decode", "backs", "against fill", "slots", "lends", "arguments")
 
 
@@ -31,7 +30,7 @@ def price_report(plan: t.Mapping[str, t.Any], undo: str) -> list[str]:
         "contract. slots: lost to a fill of the present shape. lends: slots that an idle pool lends to the experts."
     )
     more = f" The plan file has {rest} more." if rest else ""
-    lines += [f"    {part}" for part in textwrap.wrap(about + more, WIDTH - 4)]
+    lines += [f"    {part}" for part in textwrap.wrap(about + more, _words.WIDTH - 4)]
     lines.append(f"    get one: {_commands.beside(undo)} and its arguments")
     if _keeps(plan):
         lines.append("    with the reserves and live sessions that were asked for here, where no inventory has them")
@@ -80,4 +79,4 @@ def _line(row: t.Sequence[str], widths: t.Sequence[int]) -> list[str]:
         for column, (text, width) in enumerate(zip(row, widths, strict=False))
     )
     line = f"    {cells}  {row[-1]}"
-    return [line] if len(line) <= WIDTH else [f"    {cells}".rstrip(), f"      {row[-1]}"]
+    return [line] if len(line) <= _words.WIDTH else [f"    {cells}".rstrip(), f"      {row[-1]}"]

@@ -10,13 +10,13 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _documents,
     _env_text,
+    _failure,
     _files,
     _gates,
     _history,
     _image,
     _managed_text,
     _record_lines,
-    _summary,
     _templates,
 )
 
@@ -33,7 +33,7 @@ def rendered_run(
     try:
         return _rendered({**run, "service": service, "making": None, "failure": None}, service, about)
     except RadianceError as error:
-        return {**run, "failure": _summary.refusal(error)}
+        return {**run, "failure": _failure.refusal(error)}
 
 
 def _rendered(run: dict[str, t.Any], service: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -75,7 +75,7 @@ def _rendered(run: dict[str, t.Any], service: t.Mapping[str, t.Any], about: t.Ma
 
 
 def _refused(run: t.Mapping[str, t.Any], objection: str) -> dict[str, t.Any]:
-    return {**run, "failure": _summary.failure({"msg": objection})}
+    return {**run, "failure": _failure.failure({"msg": objection})}
 
 
 def _line(run: t.Mapping[str, t.Any], service: t.Mapping[str, t.Any], host: str) -> dict[str, t.Any]:

@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 import os
-import re
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _drift, _env_text, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
 
 SCHEMA = "kvfleet.radiance/summary/1"
 GOOD = ("switched", "unchanged")
@@ -22,64 +20,11 @@ WORDS = ("not_reached", "not_serving", "rolled_back", "drift", "refused", "incon
 STATES = ("done", "failed", "not_started", "undone")
 # The code of a service that was not begun, because it might not have ended in time.
 NOT_AFTER = "not_after"
-# The code of a switch that ended without saying how.
-INTERRUPTED = "interrupted"
 
 # What Ansible says of a command that could not run, or did not read what it was given; its status is an errno then.
 _NOT_RUN = "Error executing command."
 # A sentence has this many columns, however wide the names before it are.
 _LEAST = 60
-# Reasons of a ledger that is not complete by which the service does not serve.
-_NOT_SERVING = ("not_ready", "container_absent", "unit_inactive")
-
-
-def refusal(error: RadianceError) -> dict[str, str]:
-    """The word, the sentence and the code of what refuses a plan."""
-    return failure({"msg": error.text, "code": error.code})
-
-
-def failure(result: t.Mapping[str, t.Any], lost: str = "") -> dict[str, str]:
-    """The word and the sentence of a failed task, from its result, and its code where it has one.
-
-    ``lost`` is why the host does not answer any more, where it does not.
-    """
-    lines = str(result.get("msg") or "no reason was given").splitlines()
-    says = "\n".join(_env_text.one_line(line) for line in lines if line.strip())
-    # A filter's refusal comes wrapped in what Ansible was doing with it.
-    says = re.split(r"The (?:filter|test|lookup) plugin '[^']*' failed: ", says)[-1].removeprefix("Task failed: ")
-    if lost or result.get("unreachable"):
-        why = _env_text.one_line(lost).removeprefix("Task failed: ") or says
-        return {"word": "not_reached", "says": f"the host does not answer: {why}"}
-    word = _word(result)
-    code = result.get("code")
-    return {"word": word, "says": says, **({"code": str(code)} if code else {})}
-
-
-def _word(result: t.Mapping[str, t.Any]) -> str:
-    outcome = result.get("outcome")
-    if outcome == "rolled_back":
-        return "rolled_back"
-    if outcome == "failed":
-        return "not_serving"
-    # A log that is lost, cut or unknown says nothing of the service; a boot that ended or does not listen yet does.
-    ledger = result.get("ledger") or {}
-    reason = ledger.get("reason") or {}
-    if not outcome and (ledger.get("status") == "refused" or reason.get("code") in _NOT_SERVING):
-        return "not_serving"
-    return "drift" if result.get("code") == "drift" else "refused"
-
-
-def interrupted(failed: t.Mapping[str, str], look: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """The failure of a switch that was interrupted, once ``look`` (of boot_ledger_info) has told what runs since.
-
-    Where a boot serves, the service is not down; which pair it comes to is the next run's to say.
-    """
-    ledger = look.get("ledger") or {}
-    serves = "code" not in look and not look.get("last_boot") and ledger.get("ready") and ledger.get("flags")
-    if (failed["word"], failed.get("code")) != ("not_serving", INTERRUPTED) or not serves:
-        return dict(failed)
-    pair = _words.pair(_drift.running_pair(ledger))
-    return {**failed, "word": "inconclusive", "says": f"{failed['says']} It serves, on {pair}."}
 
 
 def boot_tried(run: t.Mapping[str, t.Any]) -> bool:
@@ -107,7 +52,7 @@ def service_outcome(run: t.Mapping[str, t.Any]) -> dict[str, str]:
         return {"service": service, **_told(failure_found)}
     to = _words.pair(run["plan"]["to"])
     doubts = [
-        f"{name}: {_env_text.one_line(probe.get('says') or probe['verdict'])}"
+        f"{name}: {_words.one_line(probe.get('says') or probe['verdict'])}"
         for name, probe in (run.get("probes") or {}).items()
         if probe and probe.get("verdict", "passed") != "passed"
     ]
@@ -219,7 +164,7 @@ def summary_report(content: t.Mapping[str, t.Any]) -> list[str]:
         first, *rest = line["says"].split("\n")
         # What stands on a line of its own is a choice or a command, to be copied as it is.
         parts = [
-            *textwrap.wrap(first, max(116 - column, _LEAST), break_long_words=False, break_on_hyphens=False),
+            *textwrap.wrap(first, max(_words.WIDTH - column, _LEAST), break_long_words=False, break_on_hyphens=False),
             *rest,
         ] or [""]
         lines += [(row.ljust(column) + parts[0]).rstrip(), *[" " * column + part for part in parts[1:]]]

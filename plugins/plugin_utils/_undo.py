@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _summary
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _failure, _summary
 
 Outcome = t.Mapping[str, t.Any]
 
@@ -53,7 +53,7 @@ def _returned(before: t.Mapping[str, str], after: t.Mapping[str, str] | None, be
     if after is None:
         return dict(before)
     # A return that was interrupted is inconclusive as well, and may not have got so far.
-    if after["word"] in (*_summary.GOOD, "inconclusive") and after.get("code") != _summary.INTERRUPTED:
+    if after["word"] in (*_summary.GOOD, "inconclusive") and after.get("code") != _failure.INTERRUPTED:
         says = f"{after['says']}, undone because {because}"
         return {"service": before["service"], "word": "rolled_back", "says": says}
     says = f"{before['says']} was to be undone because {because}, and was not: {after['says']}"

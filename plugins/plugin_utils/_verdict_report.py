@@ -8,7 +8,7 @@ import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
 
 _number = _words.number
 
@@ -31,7 +31,7 @@ def verdict_report(
         verdict = by_id.get(item["id"], {})
         word = str(verdict.get("verdict") or "open")
         if word in ("killed", "void") and verdict.get("says"):
-            reasons.setdefault(_env_text.one_line(verdict["says"]), []).append(item["id"])
+            reasons.setdefault(_words.one_line(verdict["says"]), []).append(item["id"])
         rows.append(
             [
                 item["id"],
@@ -45,7 +45,7 @@ def verdict_report(
         # A boot that did not come up kills them all, for one reason.
         about = names[0] if len(names) == 1 else f"{len(names)} of them"
         lines += textwrap.wrap(
-            f"{about}: {says}", 116, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+            f"{about}: {says}", _words.WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
         )
     lines += ["", "asked = configured = printed = seen by a probe"]
     lines += _words.table(four_numbers(seen))
@@ -132,5 +132,5 @@ def probe_words(probes: t.Mapping[str, t.Any]) -> list[str]:
             says = f"{_number(ratio)} characters a token, by {probe.get('method')}" if ratio else "no ratio"
             rows.append([name, "measured" if ratio else "inconclusive", says])
         else:
-            rows.append([name, str(probe.get("verdict")), _env_text.one_line(probe.get("says") or "")])
+            rows.append([name, str(probe.get("verdict")), _words.one_line(probe.get("says") or "")])
     return ["", "probes", *_words.table(rows)] if rows else []

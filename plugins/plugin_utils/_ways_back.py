@@ -10,7 +10,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _env_text, _history, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _history, _words
 
 Entry = t.Mapping[str, t.Any]
 Looked = t.Mapping[str, t.Any]
@@ -135,7 +135,7 @@ def ways_back_report(
     unread = about.get("unread")
     notes = []
     if unread:
-        notes = [f"  The record in the fleet directory alone; the host's cannot be read: {_env_text.one_line(unread)}"]
+        notes = [f"  The record in the fleet directory alone; the host's cannot be read: {_words.one_line(unread)}"]
     ways, undo = ways_back(record), str(about["undo"])
     if not ways:
         state = f"{_commands.beside(undo)} -e weights_mib=… -e kv_mib=…"
@@ -171,4 +171,4 @@ def _available(way: t.Mapping[str, t.Any], looked: Looked | None, service: t.Map
         return "yes, the host has its image"
     if looked.get("rc") in _ABSENT:
         return f"no: the host does not have its image; {service['runtime']} pull {way['image']}"
-    return f"not known: {_env_text.one_line(looked.get('msg') or 'the runtime did not say')}"
+    return f"not known: {_words.one_line(looked.get('msg') or 'the runtime did not say')}"

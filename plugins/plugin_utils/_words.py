@@ -9,6 +9,8 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import span
 
 UNKNOWN = "–"
+# Columns of a screen that a report keeps to.
+WIDTH = 118
 
 # The pair and the shape: the order in which they are shown, and the name that each has in the env.
 SHAPE = ("max_num_seqs", "max_model_len", "kv_cache_dtype", "num_speculative_tokens")
@@ -57,6 +59,11 @@ def interval(low: t.Any, high: t.Any, unit: str | None) -> str:
     """What a prediction says: one number where both ends read alike, else `low to high`, with its unit."""
     text = span(number(low), number(high))
     return f"{text} {unit}".rstrip() if unit else text
+
+
+def one_line(text: str) -> str:
+    """A sentence on one line, whatever blanks it had."""
+    return " ".join(str(text).split())
 
 
 def table(rows: t.Sequence[t.Sequence[str]], indent: str = "  ") -> list[str]:

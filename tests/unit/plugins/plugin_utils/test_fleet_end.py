@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _summary, _undo
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _failure, _summary, _undo
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,10 +104,10 @@ def test_probes_that_nobody_answered_leave_a_doubt(example: t.Any) -> None:
 
 
 def test_a_failure_keeps_its_code() -> None:
-    assert _summary.failure({"msg": "short", "code": "pair_within_ceiling"})["code"] == "pair_within_ceiling"
-    lost = _summary.failure({"msg": "short", "code": "x"}, lost="Task failed: no\nroute")
+    assert _failure.failure({"msg": "short", "code": "pair_within_ceiling"})["code"] == "pair_within_ceiling"
+    lost = _failure.failure({"msg": "short", "code": "x"}, lost="Task failed: no\nroute")
     assert lost == {"word": "not_reached", "says": "the host does not answer: no route"}
-    unreachable = _summary.failure({"msg": "Task failed: no route", "unreachable": True})
+    unreachable = _failure.failure({"msg": "Task failed: no route", "unreachable": True})
     assert unreachable["says"] == "the host does not answer: no route"
 
 
@@ -119,11 +119,11 @@ def test_a_host_that_does_not_answer_is_not_reached_unless_its_switch_has_ended(
 
 
 def test_a_service_that_serves_after_its_switch_was_interrupted_is_not_told_as_down() -> None:
-    died = _summary.failure(
+    died = _failure.failure(
         {"msg": "The switch was interrupted in phase ready.", "outcome": "failed", "code": "interrupted"}
     )
     boot = {"ready": True, "flags": {"vram-weights-mib": "24000", "vram-kv-mib": "5120"}}
-    found = _summary.interrupted(died, {"ledger": boot, "last_boot": False})
+    found = _failure.interrupted(died, {"ledger": boot, "last_boot": False})
     says = "The switch was interrupted in phase ready. It serves, on 24,000 + 5,120."
     assert found == {"word": "inconclusive", "says": says, "code": "interrupted"}
     looks = [
@@ -134,9 +134,9 @@ def test_a_service_that_serves_after_its_switch_was_interrupted_is_not_told_as_d
         {"ledger": {**boot, "flags": {}}},
     ]
     for look in looks:
-        assert _summary.interrupted(died, look)["word"] == "not_serving"
+        assert _failure.interrupted(died, look)["word"] == "not_serving"
     for known in (SHORT, {"word": "not_serving", "says": "down", "code": "engine_refused"}):
-        assert _summary.interrupted(known, {"ledger": boot}) == known
+        assert _failure.interrupted(known, {"ledger": boot}) == known
     # What it comes to is not known, so neither is a return.
     assert _undo.undone(ended(DONE), [{**found, "service": "flashnext"}], "b ended refused")["undone"] is False
 

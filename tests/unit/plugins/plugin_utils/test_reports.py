@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _failure,
     _files,
     _gates,
     _plan_report,
@@ -229,12 +230,12 @@ def test_an_interval_whose_ends_read_alike_is_one_number(low: float, high: float
     ],
 )
 def test_a_failure_has_one_word(result: dict[str, t.Any], word: str) -> None:
-    assert _summary.failure(result)["word"] == word
+    assert _failure.failure(result)["word"] == word
 
 
 def test_a_filters_refusal_is_told_without_its_wrapping() -> None:
     message = "Task failed: Error while resolving value: The filter plugin 'kvfleet.radiance.way_back' failed: No way."
-    assert _summary.failure({"msg": message}) == {"word": "refused", "says": "No way."}
+    assert _failure.failure({"msg": message}) == {"word": "refused", "says": "No way."}
 
 
 def test_a_plan_of_what_crashed_says_how_it_ended_and_that_it_is_started(example: t.Any) -> None:
@@ -306,7 +307,7 @@ def test_the_summary_fits_a_screen() -> None:
 
 
 def test_a_refusal_of_several_lines_keeps_them() -> None:
-    told = _summary.failure({"msg": "no such line:\n  one   thing\n\n  another\n"})
+    told = _failure.failure({"msg": "no such line:\n  one   thing\n\n  another\n"})
     assert told == {"word": "refused", "says": "no such line:\none thing\nanother"}
     command = "LC_ALL=C setsid sh -c '" + "a long command " * 12 + "' &"
     hosts = {"a": {"word": "refused", "says": f"{told['says']}\n{command}", "services": []}}
