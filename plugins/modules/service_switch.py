@@ -16,8 +16,8 @@ description:
     it was.
   - It runs detached on the target. A lost connection, a killed controller or a killed module leaves a journal in
     O(state_dir), from which the next call restores the old pair or finishes the new one.
-  - Phases are lock, precheck, drain, stop, release, swap, start, ready, referee, receipt and keep. On the way back
-    they are restore, start and ready, and hand_back where cards were handed over.
+  - Phases are lock, precheck, guard (of a unit), drain, stop, release, swap, start, ready, referee, receipt and keep.
+    On the way back they are restore, start and ready, and hand_back where cards were handed over.
   - Without O(expect) it finishes a switch that was interrupted. Where none was it writes O(files), and nothing
     restarts.
 options:
@@ -415,8 +415,8 @@ code:
   description:
     - Why it failed, as a stable word.
     - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(not_a_whole_number),
-      V(file_unusable), V(disk_full), V(state_dir_unusable), V(switch_journal_unreadable), V(switch_locked),
-      V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
+      V(file_unusable), V(secret_missing), V(disk_full), V(state_dir_unusable), V(switch_journal_unreadable),
+      V(switch_locked), V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
       V(cards_taken), V(start_unusable), V(image_missing), V(image_moved), V(memlock_low), V(host_memory_short),
       V(no_way_back), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable), V(traffic_still_running),
       V(hook_failed), V(systemd_unreachable), V(runtime_unusable), V(command_missing), V(command_stuck),
@@ -427,7 +427,8 @@ code:
       this service. V(receipt_impossible) is a boot that the log does not tell whole.
     - The cause of a roll-back is one of V(still_running), V(memory_held), V(start_failed), V(start_timeout),
       V(container_in_the_way), V(engine_refused), V(engine_exited), V(never_ready), V(referee_refused),
-      V(log_unreadable), V(journal_unreadable), V(interrupted) and V(unexpected).
+      V(log_unreadable), V(journal_unreadable), V(interrupted) and V(unexpected), or V(file_unusable), V(disk_full),
+      V(systemd_unreachable), V(runtime_unusable), V(command_missing) and V(command_stuck) as above.
     - V(start_timeout) is a unit whose own C(TimeoutStartSec) ended the boot, which tells nothing of whether the pair
       fits. V(container_in_the_way) is a runtime that did not let go of the container before, not at a second start
       either.

@@ -96,7 +96,8 @@ def begin(state: State, run: Run, journal: t.Mapping[str, t.Any], host: str) -> 
         script = probation_script(
             state.service, unit, scope, until, state.probation + ".armed", state.probation + ".mark", journal["files"]
         )
-        _durable.remove(state.probation + ".mark")
+        for part in (".mark", ".ended"):
+            _durable.remove(state.probation + part)
         data = json.dumps(found.data, sort_keys=True).encode("ascii") + b"\n"
         _durable.replace(state.probation + ".json", data, 0o600)
         _durable.replace(state.probation + ".armed", b"", 0o600)
@@ -112,12 +113,11 @@ def begin(state: State, run: Run, journal: t.Mapping[str, t.Any], host: str) -> 
         unit_files.write(found.data["drop_in"], text)
         unit_files.ask(scope, "daemon-reload")
     except (RadianceError, OSError) as error:
-        said = error.text if isinstance(error, RadianceError) else str(error)
-        run.warnings.append(f"The new pair is not on probation, nothing watches it: {said}")
+        run.warnings.append(f"The new pair is not on probation, nothing watches it: {error}")
         with contextlib.suppress(RadianceError, OSError):
             left = Probation.load(state)
             if left is not None:
-                left.end()
+                run.warnings += left.end()
         return False
     says = (
         f"{found.pair} is on probation until {found.until}: a crash before that returns to "
@@ -136,6 +136,10 @@ def look(request: Request, state: State, run: Run, check_mode: bool) -> None:
     found = Probation.load(state)
     if found is None:
         return
+    if found.ended:
+        if not check_mode:
+            run.warnings += found.end()
+        return
     if found.crashed():
         _crashed(found, request, state, run, check_mode)
         return
@@ -151,19 +155,19 @@ def look(request: Request, state: State, run: Run, check_mode: bool) -> None:
     run.says.append(f"{run.probation['says']}.")
     run.changed = True
     if not check_mode:
-        found.end()
+        run.warnings += found.end()
 
 
 def confirm(state: State, run: Run, request: Request) -> None:
     """Another switch is about to stop what is on probation. Raises ``probation_failed`` where it has come back."""
     found = Probation.load(state)
-    if found is None:
+    if found is None or found.ended:
         return
     _durable.remove(state.probation + ".sh")  # no crash after this one returns, so what is found now stays so
     if found.crashed():
         _crashed(found, request, state, run, False)
         return
-    found.end()
+    run.warnings += found.end()
     run.says.append(f"The probation of {found.pair} was ended by this switch.")
 
 
@@ -182,14 +186,14 @@ def _crashed(found: Probation, request: Request, state: State, run: Run, check_m
         run.probation = found.result("confirmed", says)
         run.warnings.append(says)
         if not check_mode:
-            found.end()
+            run.warnings += found.end()
         return
     says = f"{ended}, and the unit returned to the old pair {old} by itself" + (f" at {at}." if at else ".")
     run.probation = found.result("returned", says)
     if run.outcome == "rolled_back":
         # The journal of that very switch was still there, and has put the same thing on record.
         if not check_mode:
-            found.end()
+            run.warnings += found.end()
         return
     entry = _records.entry(
         "rolled_back",
@@ -213,7 +217,7 @@ def _crashed(found: Probation, request: Request, state: State, run: Run, check_m
     if not check_mode:
         found.finish_return()
         run.warnings += _records.append(state.records, [entry])
-        found.end()
+        run.warnings += found.end()
     if request.expect is None:
         run.outcome = "rolled_back"
     elif not check_mode:

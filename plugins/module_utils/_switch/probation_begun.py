@@ -38,11 +38,12 @@ _PARTS = (".sh", ".armed", ".mark", ".json", ".ended")
 
 
 class Probation:
-    """One that was begun and not ended."""
+    """One that was begun. ``ended``: nothing returns any more, and what is left of it is still to be cleared up."""
 
-    def __init__(self, state: State, data: dict[str, t.Any]) -> None:
+    def __init__(self, state: State, data: dict[str, t.Any], ended: bool = False) -> None:
         self.state = state
         self.data = data
+        self.ended = ended
 
     @classmethod
     def load(cls, state: State) -> Probation | None:
@@ -67,11 +68,7 @@ class Probation:
                 "kvfleet-probation.conf from the drop-ins of the unit.",
                 code="switch_probation_unreadable",
             ) from error
-        found = cls(state, data)
-        if ended:
-            found.end()  # a run was killed while it did so
-            return None
-        return found
+        return cls(state, data, ended)
 
     @property
     def pair(self) -> str:
@@ -122,18 +119,29 @@ class Probation:
             if not entry["existed"]:
                 _durable.remove(entry["dest"])
 
-    def end(self) -> None:
-        """Nothing returns any more from here on, and nothing of it is left; can be done again after it was cut."""
+    def end(self) -> list[str]:
+        """Nothing returns any more from here on; can be done again after it was cut.
+
+        What systemd does not give back is no reason to fail, for it does nothing by then. Returns why it is left, as
+        warnings; ``probation.ended`` stays for the next run.
+        """
         with contextlib.suppress(FileNotFoundError):
             os.replace(self.state.probation + ".json", self.state.probation + ".ended")
         _durable.remove(self.state.probation + ".sh")
-        if unit_files.remove(self.data["drop_in"]):
-            unit_files.ask(self.data["scope"], "daemon-reload")
         for entry in self.left():
             _durable.remove(entry["old"])
+        try:
+            unit_files.remove(self.data["drop_in"])
+            unit_files.ask(self.data["scope"], "daemon-reload")
+        except (RadianceError, OSError) as error:
+            return [
+                f"The probation is over, and its drop-in {self.data['drop_in']} could not be taken out of the unit: "
+                f"{str(error).rstrip('.')}. It does nothing any more, and the next run tries again."
+            ]
         for part in _PARTS:
             _durable.remove(self.state.probation + part)
         _durable.sync_folder(self.state.folder)
+        return []
 
     def result(self, state: str, says: str) -> dict[str, t.Any]:
         """What the module returns of it."""

@@ -108,9 +108,22 @@ def test_what_an_operator_stops_and_confirms_stays(unit: UnitService) -> None:
     unit.check_whole(NEW)
     result = unit.run()
     assert (result["changed"], result["probation"]["state"]) == (False, "watching")
+    unit.tell("fails.units", 1)
     result = unit.run(probation=0)
-    assert (result["changed"], result["probation"]["state"]) == (True, "confirmed")
+    assert (result["failed"], result["changed"], result["probation"]["state"]) == (False, True, "confirmed"), result
+    (said,) = result["warnings"]
+    assert said.startswith("The probation is over, and its drop-in ")
+    assert said.endswith(
+        "kvfleet-probation.conf could not be taken out of the unit: systemctl daemon-reload failed: Failed to connect "
+        "to bus: Connection refused. It does nothing any more, and the next run tries again."
+    )
+    assert (unit.state / "probation.ended").exists()
+    would = unit.run(check_mode=True)
+    assert (would["probation"], (unit.state / "probation.ended").exists()) == (None, True)
+    result = unit.run()
+    assert (result["failed"], result["changed"], result["warnings"]) == (False, False, []), result
     unit.check_whole(NEW)
+    assert not (unit.state / "probation.ended").exists()
     assert left_over(unit) == []
 
 
