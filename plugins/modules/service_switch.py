@@ -416,11 +416,11 @@ code:
     - Why it failed, as a stable word.
     - Refused with nothing stopped are V(option_unusable), V(expect_unusable), V(not_a_whole_number),
       V(file_unusable), V(secret_missing), V(disk_full), V(state_dir_unusable), V(switch_journal_unreadable),
-      V(switch_locked), V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken), V(plan_is_stale),
-      V(cards_taken), V(start_unusable), V(image_missing), V(image_moved), V(memlock_low), V(host_memory_short),
-      V(no_way_back), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable), V(traffic_still_running),
-      V(hook_failed), V(systemd_unreachable), V(runtime_unusable), V(command_missing), V(command_stuck),
-      V(probation_impossible) and V(switch_probation_unreadable).
+      V(switch_locked), V(pid_file_unreadable), V(process_unreadable), V(foreign_process), V(port_taken),
+      V(plan_is_stale), V(cards_taken), V(start_unusable), V(image_missing), V(image_moved), V(memlock_low),
+      V(host_memory_short), V(no_way_back), V(api_key_file_unreadable), V(endpoint_unusable), V(load_unreadable),
+      V(traffic_still_running), V(hook_failed), V(systemd_unreachable), V(runtime_unusable), V(command_missing),
+      V(command_stuck), V(probation_impossible) and V(switch_probation_unreadable).
     - V(probation_failed) is a pair that crashed in its probation, so that the old one has come back since the call was
       planned. It is on record then, and nothing else was done.
     - V(switch_interrupted) is a switch that is to be finished first, of one of O(others), or with O(save_receipt) of

@@ -9,13 +9,13 @@ Private to the collection: it may change in any release.
 Shape of ``journal.json``::
 
     schema: "kvfleet.radiance/switch-journal/1"
-    id, service, at, pid
+    id, service, at
     direction: forward | back
     phase: precheck | drain | stop | release | swap | start | ready | referee | receipt | keep
-           (back: restore | start | ready | hand_back | keep)
+           (back: restore | start | ready | hand_back | keep; lock and guard come before there is a journal)
     manager: what describes it, see managers.py
-    expect: {to, predictions, attempt, host, flags}
-    old: {pid, ticks, to} or null    the process that ran before, null when none did
+    expect: {to, predictions, attempt, host, flags, image, image_digest}
+    old: {pid, ticks, to, image} or null    the process that ran before, null when none did
     before: the old boot's ledger, or null
     files: [{dest, existed, mode, uid, gid, backup, staged, old}]
     probation: seconds, or null
@@ -80,7 +80,6 @@ class Journal:
             "id": uuid.uuid4().hex[:12],
             "service": state.service,
             "at": utc_now(),
-            "pid": os.getpid(),
             "direction": "forward",
             "phase": "precheck",
             "old": None,

@@ -78,7 +78,6 @@ def begin(state: State, run: Run, journal: t.Mapping[str, t.Any], host: str) -> 
             state,
             {
                 "schema": SCHEMA,
-                "id": journal["id"],
                 "service": state.service,
                 "host": host,
                 "attempt": journal["expect"].get("attempt"),

@@ -5,7 +5,7 @@
 ``probation.json``::
 
     schema: "kvfleet.radiance/switch-probation/1"
-    id, service, host, attempt, seconds: of the switch
+    service, host, attempt, seconds: of the switch
     unit, scope, drop_in              the drop-in's path
     until: {boot_id, uptime, wall}    see scripts.Until
     to, image                         the pair on probation
@@ -60,7 +60,7 @@ class Probation:
             data = json.loads(content)
             if data["schema"] != SCHEMA or data["service"] != state.service:
                 raise ValueError("another shape")
-            for name in ("id", "host", "unit", "scope", "drop_in", "until", "to", "image", "old", "files", "seconds"):
+            for name in ("host", "unit", "scope", "drop_in", "until", "to", "image", "old", "files", "seconds"):
                 data[name]  # noqa: B018  a KeyError names what is missing
         except (ValueError, KeyError, TypeError) as error:
             raise RadianceError(
