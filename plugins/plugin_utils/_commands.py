@@ -8,9 +8,11 @@ import re
 import shlex
 
 
-def playbook(book: str, host: str, service: str, *words: str) -> str:
-    """The command that runs a playbook of ours, ``book`` its path, for one service; ``words`` are further arguments."""
-    return " ".join(["ansible-playbook", book, "-l", shlex.quote(host), "-e", _service(service), *words])
+def playbook(play: str, host: str, service: str, *words: str) -> str:
+    """The command that runs the playbook ``play`` of ours for one service; ``words`` are further arguments."""
+    return " ".join(
+        ["ansible-playbook", f"playbooks/{play}.yml", "-l", shlex.quote(host), "-e", _service(service), *words]
+    )
 
 
 def _service(name: str) -> str:

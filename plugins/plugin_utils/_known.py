@@ -79,7 +79,7 @@ def _refuse_foreign(service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any],
     raise RadianceError(
         f"Without the marker of this collection, and therefore never overwritten: {', '.join(foreign)}. Move them "
         "away, map the service's `paths` to other names, or take them over as they are, without a restart:\n"
-        f"{_commands.playbook('playbooks/adopt.yml', host, str(service['name']))}",
+        f"{_commands.playbook('adopt', host, str(service['name']))}",
         code="files_foreign",
     )
 

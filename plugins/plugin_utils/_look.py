@@ -78,7 +78,7 @@ def left(answer: t.Mapping[str, t.Any]) -> bool:
 def not_ended(service: Service, host: str) -> dict[str, str]:
     """That a switch has not ended, as a failure: what will run then nobody knows."""
     name = str(service["name"])
-    command = _commands.playbook("playbooks/resize.yml", host, name)
+    command = _commands.playbook("resize", host, name)
     return _failure.failure(
         {
             "msg": f"A switch of {name} has not ended: it was interrupted, or it runs now. Nothing is planned or "

@@ -187,7 +187,7 @@ def unstated_objection(
     return (
         f"The plan has {', '.join(f'{_files.flag_of(key)} {wanted[key]}' for key in missing)}, and {names['env']}, "
         f"which was adopted, has no key for it. Write {'; '.join(lines)}, with the value that runs where the script "
-        f"states it now. Then adopt again:\n{_commands.playbook('playbooks/adopt.yml', host, service['name'])}"
+        f"states it now. Then adopt again:\n{_commands.playbook('adopt', host, service['name'])}"
     )
 
 

@@ -41,7 +41,7 @@ def reviewed_plan(path: str, host: str, service: str) -> dict[str, t.Any]:
 
 def _anew(host: str, service: str) -> str:
     """How a plan file comes to be, on a line of its own."""
-    plan = _commands.playbook("playbooks/plan.yml", host, service, "-e plan_file=FILE")
+    plan = _commands.playbook("plan", host, service, "-e plan_file=FILE")
     return f"Write a new one, with what it shall ask for beside it:\n{plan}"
 
 

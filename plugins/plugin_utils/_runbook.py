@@ -72,8 +72,8 @@ def _where(about: t.Mapping[str, t.Any]) -> list[str]:
     ]
 
 
-def _playbook(book: str, about: t.Mapping[str, t.Any], *words: str) -> str:
-    return _commands.playbook(book, str(about["host"]), str(about["service"]["name"]), *words)
+def _playbook(play: str, about: t.Mapping[str, t.Any], *words: str) -> str:
+    return _commands.playbook(play, str(about["host"]), str(about["service"]["name"]), *words)
 
 
 def _reading(about: t.Mapping[str, t.Any], attempt: t.Sequence[Entry]) -> list[str]:
@@ -81,7 +81,7 @@ def _reading(about: t.Mapping[str, t.Any], attempt: t.Sequence[Entry]) -> list[s
         "The first command reads the boot that runs, holds it to the files and to what was predicted, and changes "
         "nothing. The second shows the bare lines on the host."
     )
-    lines += ["", *fenced(_playbook("playbooks/verify.yml", about), _on_the_host(about["service"]), kind="sh"), ""]
+    lines += ["", *fenced(_playbook("verify", about), _on_the_host(about["service"]), kind="sh"), ""]
     switched = next((entry for entry in reversed(attempt) if entry["kind"] == "switched"), None)
     ledger = (switched or {}).get("ledger") or {}
     settled = [str(item["line"]) for item in ledger.get("settled") or []]
@@ -143,7 +143,10 @@ def _gates(about: t.Mapping[str, t.Any], made: Entry | None) -> list[str]:
 
 
 def _how(about: t.Mapping[str, t.Any]) -> list[str]:
-    plan, fill = _playbook("playbooks/plan.yml", about, "-e fill=true"), _playbook("resize.yml", about, "-e fill=true")
+    plan, fill = (
+        _playbook("plan", about, "-e fill=true"),
+        _playbook("resize", about, "-e fill=true"),
+    )
     return [
         *wrapped(
             "With the playbooks and not by hand: they read the ledger, plan, restart once, and put the old pair back "
@@ -155,5 +158,5 @@ def _how(about: t.Mapping[str, t.Any]) -> list[str]:
         "",
         "To return to what ran before the last switch, and to see what may be returned to:",
         "",
-        *fenced(str(about["undo"]), _playbook("playbooks/history.yml", about), kind="sh"),
+        *fenced(str(about["undo"]), _playbook("history", about), kind="sh"),
     ]

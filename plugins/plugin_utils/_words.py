@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import span
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan import text as plan_text
 
-UNKNOWN = "–"
+UNKNOWN = plan_text.UNKNOWN
 # Columns of a screen that a report keeps to.
 WIDTH = 118
 
@@ -25,21 +25,15 @@ ENV_OF = {
 
 
 def number(value: t.Any) -> str:
-    """`30969` as 30,969, `30969.05` as 30,969.05, a large float without decimals, text as it is, None as –."""
+    """`30969` as 30,969, `30969.05` as 30,969.05, text as it is, None as –."""
     if value is None:
         return UNKNOWN
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    if isinstance(value, float) and not value.is_integer() and abs(value) < 100_000:
-        return f"{value:,.2f}"
-    return f"{round(value):,}"
+    return plan_text.number(value)
 
 
-def pair(to: t.Mapping[str, t.Any]) -> str:
-    """The pair, slab first: `25,844 + 5,119`."""
-    if to.get("weights_mib") is None and to.get("kv_mib") is None:
-        return "a pair that the engine splits itself"
-    return f"{number(to.get('weights_mib'))} + {number(to.get('kv_mib'))}"
+pair = plan_text.pair_text
 
 
 def shape(to: t.Mapping[str, t.Any]) -> str:
@@ -57,7 +51,7 @@ def pair_words(to: t.Mapping[str, t.Any]) -> str:
 
 def interval(low: t.Any, high: t.Any, unit: str | None) -> str:
     """What a prediction says: one number where both ends read alike, else `low to high`, with its unit."""
-    text = span(number(low), number(high))
+    text = plan_text.span(number(low), number(high))
     return f"{text} {unit}".rstrip() if unit else text
 
 

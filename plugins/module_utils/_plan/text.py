@@ -13,14 +13,25 @@ import typing as t
 # A count of at most 12 digits: what is longer, no engine has taken for what it says.
 _DIGITS = re.compile(r"(?:0|[1-9][0-9]{0,11})")
 
+UNKNOWN = "–"
+
 Json = dict[str, t.Any]
 Ledger = t.Mapping[str, t.Any]
 
 
 def number(value: float) -> str:
-    """``30969.05`` as ``30,969.05``, ``5120.0`` as ``5,120``: thousands commas, at most two decimals."""
-    text = f"{value:,.2f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    """``30969.05`` as ``30,969.05``, ``5120.0`` as ``5,120``: thousands commas, two decimals or none."""
+    return f"{value:,.2f}".removesuffix(".00")
+
+
+def pair_text(to: t.Mapping[str, t.Any] | None) -> str:
+    """The pair of a plan's ``to``, slab first: ``24,000 + 5,120``. What a command line has otherwise than in digits is
+    told as it is, and of no ``to`` at all nothing is known.
+    """
+    halves = [(to or {}).get(name) for name in ("weights_mib", "kv_mib")]
+    if to and halves == [None, None]:
+        return "a pair that the engine splits itself"
+    return " + ".join(UNKNOWN if half is None else half if isinstance(half, str) else number(half) for half in halves)
 
 
 def span(low: str, high: str, joiner: str = " to ") -> str:

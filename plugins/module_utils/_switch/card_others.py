@@ -17,9 +17,10 @@ import urllib.parse
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import pair_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import referee, unit_files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import unit_files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
@@ -41,7 +42,7 @@ class _Seen(t.NamedTuple):
         """The service with what a person finds it by."""
         unit = self.other.manager.get("unit")
         pid = f"process {self.process.pid}" if self.process is not None else "between two starts"
-        pair = referee.pair_text(pair_of(self.process.flags)) if self.process is not None else "?"
+        pair = pair_text(pair_of(self.process.flags)) if self.process is not None else "?"
         return f"{self.other.service} ({f'{unit}, ' if unit else ''}{pid}, {pair} MiB a card)"
 
 

@@ -19,8 +19,9 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable, _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import pair_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import host_boot
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files, referee, unit_files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files, unit_files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import Run
@@ -120,7 +121,7 @@ def begin(state: State, run: Run, journal: t.Mapping[str, t.Any], host: str) -> 
         return False
     says = (
         f"{found.pair} is on probation until {found.until}: a crash before that returns to "
-        f"{referee.pair_text((found.data['old'] or {}).get('to'))}"
+        f"{pair_text((found.data['old'] or {}).get('to'))}"
     )
     run.probation = found.result("watching", says)
     run.says.append(f"{says}.")
@@ -173,7 +174,7 @@ def confirm(state: State, run: Run, request: Request) -> None:
 def _crashed(found: Probation, request: Request, state: State, run: Run, check_mode: bool) -> None:
     data = found.data
     how, at = found.what_ended_it()
-    old = referee.pair_text((data["old"] or {}).get("to"))
+    old = pair_text((data["old"] or {}).get("to"))
     runs = manager_of(request.manager).current() is not None
     ended = f"The engine ended {how} in the probation of {found.pair}"
     run.changed = True

@@ -29,8 +29,9 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import pair_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import host_boot
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import referee, unit_files
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import unit_files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
 SCHEMA = "kvfleet.radiance/switch-probation/1"
@@ -73,7 +74,7 @@ class Probation:
     @property
     def pair(self) -> str:
         """The pair on probation, in words."""
-        return referee.pair_text(self.data["to"])
+        return pair_text(self.data["to"])
 
     @property
     def until(self) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import FLAGS, SHAPE_NAMES
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import number
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import number, pair_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import images
 
 Finding = dict[str, t.Any]
@@ -45,12 +45,6 @@ def differences(to: t.Mapping[str, t.Any], flags: t.Mapping[str, str]) -> list[s
         if runs != str(to[key]):
             out.append(f"--{option} {'is not given' if runs is None else 'is ' + runs}, asked is {to[key]}")
     return out
-
-
-def pair_text(to: t.Mapping[str, t.Any] | None) -> str:
-    """``24,000 + 5,120``, as every message names a pair; what a command line states otherwise than in digits as is."""
-    pair = [(to or {}).get(key) for key in ("weights_mib", "kv_mib")]
-    return " + ".join("?" if value is None else value if isinstance(value, str) else number(value) for value in pair)
 
 
 def _finding(name: str, holds: bool, asked: t.Any, printed: t.Any, line: str | None, says: str) -> Finding:

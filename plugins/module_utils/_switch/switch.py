@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import pair_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import receipt
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boot_guard,
@@ -115,7 +116,7 @@ def _preview(request: Request, state: State, run: Run) -> None:
         run.outcome = recovery.would(request, interrupted)
         run.changed = run.outcome != "unchanged"
         run.recovered = (
-            f"A switch to {referee.pair_text(interrupted.data['expect']['to'])} was interrupted in phase "
+            f"A switch to {pair_text(interrupted.data['expect']['to'])} was interrupted in phase "
             f"{interrupted.data['phase']}; it would be finished first ({run.outcome})."
         )
         run.says.append(run.recovered)
@@ -219,7 +220,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
             different += images.difference(expect, images.of_ledger(ledger))
             if not different and not _listens(request, ledger):
                 different = ["the process does not listen"]
-            phase.says = f"process {process.pid} runs {referee.pair_text(pair_of(process.flags))}"
+            phase.says = f"process {process.pid} runs {pair_text(pair_of(process.flags))}"
         if not different:
             return _Found(None, changes, True, [])
         card_others.check(request, run, in_the_way)
@@ -237,7 +238,7 @@ def _precheck(request: Request, state: State, run: Run) -> _Found:
         images.check_names(manager, expect, images.of_ledger(ledger))
         if process is not None:
             host_memory.check(process, expect.get("flags") or {})
-            restartable.check(manager, changes, referee.pair_text(pair_of(process.flags)))
+            restartable.check(manager, changes, pair_text(pair_of(process.flags)))
         probation.check(request, manager, changes, process is not None)
         for path, what in [(state.journal, "state_dir"), *manager.writes()]:
             files.check_room(path, what)
@@ -310,7 +311,7 @@ def _tell_no_probation(request: Request, run: Run) -> None:
 
 def _unchanged_says(request: Request, changes: t.Sequence[files.Change]) -> str:
     to = t.cast("dict[str, t.Any]", request.expect)["to"]
-    says = f"The running process has {referee.pair_text(to)} and its shape already; no restart."
+    says = f"The running process has {pair_text(to)} and its shape already; no restart."
     if changes:
         names = ", ".join(os.path.basename(change.dest) for change in changes)
         says += f" Files whose bytes differ: {names}."

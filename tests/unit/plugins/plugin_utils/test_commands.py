@@ -11,12 +11,12 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands
 
 
 def test_a_shell_takes_a_name_for_one_word() -> None:
-    command = _commands.playbook("playbooks/plan.yml", "a host", "a;b", "-e fill=true")
+    command = _commands.playbook("plan", "a host", "a;b", "-e fill=true")
     assert shlex.split(command) == [
         *("ansible-playbook", "playbooks/plan.yml", "-l", "a host", "-e", "service=a;b"),
         *("-e", "fill=true"),
     ]
-    assert _commands.playbook("p.yml", "box", "day") == "ansible-playbook p.yml -l box -e service=day"
+    assert _commands.playbook("p", "box", "day") == "ansible-playbook playbooks/p.yml -l box -e service=day"
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_the_runbook_shows_what_the_boots_printed(example: t.Any) -> None:
     assert "By `pair_within_ceiling`:\n\n```text\ncard 0 settled at 2.01 GiB free against 209.19 MiB" in text
     assert "podman logs flashnext 2>&1 | grep -aE 'settled at|backs|slab slots|sampler:'\n" in text
     assert "[scripts/flashnext.env](../../scripts/flashnext.env)" in text
-    assert "ansible-playbook resize.yml -l dankserver -e service=flashnext -e fill=true" in text
+    assert "ansible-playbook playbooks/resize.yml -l dankserver -e service=flashnext -e fill=true" in text
     # A pair that somebody else put there since is not proved by that boot.
     assert "9c25fe3f372b" not in written("", "runbook", about(UNIT, [example.planned(), switched], example.old))
 

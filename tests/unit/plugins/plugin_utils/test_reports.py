@@ -194,7 +194,14 @@ def test_a_probe_that_measured_nothing_is_not_called_measured() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(30969, "30,969"), (30969.05, "30,969.05"), (5119.0, "5,119"), (232558.3, "232,558"), (None, "–"), ("fp8", "fp8")],
+    [
+        (30969, "30,969"),
+        (30969.05, "30,969.05"),
+        (5119.0, "5,119"),
+        (232558.3, "232,558.30"),
+        (None, "–"),
+        ("fp8", "fp8"),
+    ],
 )
 def test_numbers_for_a_person(value: t.Any, text: str) -> None:
     assert _words.number(value) == text

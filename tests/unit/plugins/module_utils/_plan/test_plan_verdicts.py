@@ -196,7 +196,7 @@ def test_both_ends_of_a_print_count(predicted, verdict):
 
 @pytest.mark.parametrize(
     ("low", "high", "says"),
-    [(2058.296, 2058.304, "2,058.3 MiB"), (2057.5, 2058.5, "2,057.5 to 2,058.5 MiB")],
+    [(2058.296, 2058.304, "2,058.30 MiB"), (2057.5, 2058.5, "2,057.50 to 2,058.50 MiB")],
 )
 def test_an_interval_whose_ends_read_alike_is_told_as_one_number(low, high, says):
     boot = {"status": "complete", "pair": {"exact": False}, "budget": {"rows": {"unclaimed": size("2.01 GiB")}}}

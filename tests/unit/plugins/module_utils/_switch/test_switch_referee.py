@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import pair_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import referee
 from hypothesis import given
 from hypothesis import strategies as st
@@ -161,10 +162,12 @@ def test_what_a_process_runs_in_the_form_of_a_plan() -> None:
 
 
 def test_a_pair_is_named_as_far_as_it_is_known() -> None:
-    assert referee.pair_text(TO) == "25,844 + 5,119"
-    assert referee.pair_text({"weights_mib": 24002.56, "kv_mib": None}) == "24,002.56 + ?"
+    assert pair_text(TO) == "25,844 + 5,119"
+    assert pair_text({"weights_mib": 24002.56, "kv_mib": None}) == "24,002.56 + –"
+    assert pair_text(None) == "– + –"
+    assert pair_text(pair_of({})) == "a pair that the engine splits itself"
     # The engine reads 24G as 24; a process that somebody started so is still to be named.
-    assert referee.pair_text(pair_of({"vram-weights-mib": "24G", "vram-kv-mib": "5120"})) == "24G + 5,120"
+    assert pair_text(pair_of({"vram-weights-mib": "24G", "vram-kv-mib": "5120"})) == "24G + 5,120"
 
 
 SIZES = st.builds(
