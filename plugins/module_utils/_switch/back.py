@@ -23,10 +23,18 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     handover,
     referee,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import seconds_since
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, seconds_since
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.steps import Steps, as_radiance_error
 
-_INTERRUPTED = {"code": "interrupted", "says": "the run that switched was interrupted before the new pair was up"}
+
+def interruption(by: str = "the run that switched was interrupted") -> RadianceError:
+    """Why a way back begins that the run before has not begun itself."""
+    return RadianceError(f"{by} before the new pair was up", code="interrupted")
+
+
+def cause_of(journal: Journal, error: RadianceError) -> dict[str, t.Any]:
+    """The ``cause`` of a journal, in the phase that it has come to."""
+    return {"phase": journal.data["phase"], "code": error.code, "says": hidden(error.text)}
 
 
 class WayBack(Steps):
@@ -37,9 +45,7 @@ class WayBack(Steps):
 
         ``run.outcome`` is then ``rolled_back``, or ``failed`` where the old pair does not come back.
         """
-        data = self.journal.data
-        data["cause"] = {"phase": data["phase"], "code": cause.code, "says": hidden(cause.text)}
-        self.journal.enter("restore", direction="back")
+        self.journal.enter("restore", direction="back", cause=cause_of(self.journal, cause))
         return self.restore()
 
     def restore(self, started: bool = False) -> RadianceError:
@@ -112,7 +118,7 @@ class WayBack(Steps):
 
     def put_back_files(self) -> None:
         """Restore the files and stop nothing: what serves by now was not started by us."""
-        cause = self.journal.data["cause"] or {"phase": self.journal.data["phase"], **_INTERRUPTED}
+        cause = self.journal.data["cause"] or cause_of(self.journal, interruption())
         self.journal.enter("restore", direction="back", cause=cause)
         with self.run.phase("restore") as phase:
             put_back = files.restore(self.journal.data["files"])

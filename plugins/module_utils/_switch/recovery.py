@@ -22,6 +22,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     referee,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.back import cause_of, interruption
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import BACK, BEFORE_STOP, FORWARD, Run
@@ -73,9 +74,8 @@ def _note_return(journal: Journal) -> None:
     """Go on as on a way back of ours that has started the old pair."""
     stopped = journal.data["stopped"]
     went_down = stopped is not None and stopped["boot_id"] != host_boot()
-    who = "the machine went down" if went_down else "the run that switched was interrupted"
-    cause = {"phase": journal.data["phase"], "code": "interrupted", "says": f"{who} before the new pair was up"}
-    journal.enter("ready", direction="back", cause=journal.data["cause"] or cause)
+    why = interruption("the machine went down") if went_down else interruption()
+    journal.enter("ready", direction="back", cause=journal.data["cause"] or cause_of(journal, why))
 
 
 def _aim(request: Request, journal: Journal, serving: _Serving | None) -> str:
@@ -218,8 +218,7 @@ def _back(transaction: Transaction) -> str:
             _adopt(transaction)
         error = transaction.restore(started=started)
     else:
-        cause = RadianceError("the run that switched was interrupted before the new pair was up", code="interrupted")
-        error = transaction.go_back(cause)
+        error = transaction.go_back(interruption())
     _raise_if_down(transaction, error)
     if transaction.others:
         return f"{card_others.names_of(transaction.others)}, which was stopped for it, serves again"
