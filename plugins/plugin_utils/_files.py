@@ -10,10 +10,11 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import unit_files
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _words
 
-# A file that holds these words is ours to write. Markdown files hold them in the comments around a block.
-MARKER = "kvfleet.radiance: managed"
+# Markdown files hold it in the comments around a block.
+MARKER = unit_files.MARKER
 
 _NAMES = {
     "env": "scripts/{name}.env",

@@ -14,12 +14,12 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _words
 
 # Of ten digits and more a shell may make another number, without a word.
 _WHOLE = re.compile("0|[1-9][0-9]{0,8}")
 _NUMBERS = tuple(key for key in _words.ENV_OF.values() if key != "KV_CACHE_DTYPE")
-_DTYPES = ("bf16", "fp8")
 # A depth of 0 is one; a 0 of any other key leaves it to the engine, and nothing would be held to its gate.
 _MAY_BE_NONE = ("NUM_SPECULATIVE_TOKENS",)
 # As the engine prints it: tp wire: LOSSY … Steps of at most 25 rows are exact: …
@@ -136,7 +136,7 @@ def _stated(text: str, service: t.Mapping[str, t.Any] | None) -> dict[str, str |
 
 
 def _dtype(dtype: str | None, plan: t.Mapping[str, t.Any] | None) -> Gate:
-    known = (*_DTYPES, *([dtype] if dtype and dtype not in _DTYPES else []))
+    known = (*KNOWN_DTYPES, *([dtype] if dtype and dtype not in KNOWN_DTYPES else []))
     gate = _of_plan(plan or {"gates": []}, "dtype_known")
     source = gate["from"] if gate else "the engine's option: --kv-cache-dtype takes bf16 or fp8"
     says = f"the KV dtype is {' or '.join(known)}"

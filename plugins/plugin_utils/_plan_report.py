@@ -8,6 +8,7 @@ import textwrap
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._endpoint.cost import cost_words
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import SHAPE_NAMES
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _commands,
     _env_text,
@@ -100,7 +101,7 @@ def _about_free(plan: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def _shape_changes(plan: t.Mapping[str, t.Any]) -> bool:
-    return any(plan["from"].get(name) != plan["to"].get(name) for name in _words.SHAPE)
+    return any(plan["from"].get(name) != plan["to"].get(name) for name in SHAPE_NAMES)
 
 
 def _row(label: str, texts: t.Sequence[str], fold: bool = True) -> list[str]:

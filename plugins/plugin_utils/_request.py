@@ -9,6 +9,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import SOFT_GATES
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import SHAPE_NAMES
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _image,
     _not_after,
@@ -17,7 +18,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _service,
 )
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._arms import known_arms
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF, SHAPE
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF
 
 # What a command may ask, by its bare -e name.
 REQUEST = (
@@ -209,7 +210,7 @@ def pair_request(
         # What the boot of another image or shape says of the card does not refuse what that card has held.
         ran = {"ran_before": back["says"]} if back["ran"] else {}
         return {
-            "shape": {name: to[name] for name in SHAPE if to.get(name) is not None},
+            "shape": {name: to[name] for name in SHAPE_NAMES if to.get(name) is not None},
             "pair": halves or "fill",
             "accept": [{"gate": gate, "reason": back["says"]} for gate in SOFT_GATES],
             **ran,
@@ -219,7 +220,7 @@ def pair_request(
     applied = {name: applied[key] for name, key in ENV_OF.items() if key in (applied or {})} if applied else {}
     options: dict[str, t.Any] = {}
     shape = {}
-    for name in SHAPE:
+    for name in SHAPE_NAMES:
         for source in (asked, applied, service):
             if source.get(name) not in (None, ""):
                 shape[name] = source[name]

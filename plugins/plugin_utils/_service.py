@@ -10,6 +10,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.unit import SCOPES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.process_manager import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.systemd_manager import SystemdManager
@@ -69,7 +70,7 @@ def managed_by(service: Service) -> dict[str, t.Any]:
     source = str(service.get("source") or runtime or ("journald" if unit else "file"))
     return {
         "manager": manager,
-        "scope": "user" if manager == "systemd_user" else "system",
+        "scope": SCOPES.get(manager, "system"),
         "unit": unit,
         "source": source,
         "name": (unit if source == "journald" else container) or name,

@@ -13,7 +13,6 @@ UNKNOWN = plan_text.UNKNOWN
 WIDTH = 118
 
 # The pair and the shape: the order in which they are shown, and the name that each has in the env.
-SHAPE = ("max_num_seqs", "max_model_len", "kv_cache_dtype", "num_speculative_tokens")
 ENV_OF = {
     "weights_mib": "VRAM_WEIGHTS_MIB",
     "kv_mib": "VRAM_KV_MIB",

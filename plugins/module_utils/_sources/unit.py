@@ -16,6 +16,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.command 
     run,
 )
 
+# Whose systemd has the unit, by its manager.
+SCOPES = {"systemd": "system", "systemd_user": "user"}
 _PROPERTIES = (
     "Id",
     "LoadState",

@@ -14,8 +14,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import masked_argv
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import process, unit
 
-_SCOPES = {"systemd": "system", "systemd_user": "user"}
-
 
 def running_command(
     service: str, manager: str | None, unit_name: str | None, pid_file: str | None, log: str | None
@@ -30,8 +28,8 @@ def running_command(
         return _of_process(service, pid_file, log)
     name = unit_name or f"{service}.service"
     if manager is not None:
-        return _of_unit(manager, unit.show(name, _SCOPES[manager]))
-    found = {wanted: _seen(name, scope) for wanted, scope in _SCOPES.items()}
+        return _of_unit(manager, unit.show(name, unit.SCOPES[manager]))
+    found = {wanted: _seen(name, scope) for wanted, scope in unit.SCOPES.items()}
     for wanted, state in found.items():
         if state is not None and state.load_state == "loaded" and state.runs:
             return _of_unit(wanted, state)
@@ -62,7 +60,7 @@ def _of_process(service: str, pid_file: str | None, log: str | None) -> dict[str
 
 
 def _of_unit(manager: str, state: unit.Unit) -> dict[str, t.Any]:
-    scope = _SCOPES[manager]
+    scope = unit.SCOPES[manager]
     if state.load_state != "loaded":
         raise RadianceError(
             f"The systemd of the {scope} has no unit {state.name} ({state.load_state}). Name the one that runs the "

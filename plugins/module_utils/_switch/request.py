@@ -15,6 +15,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import FLAGS
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.container import RUNTIMES
+from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.unit import SCOPES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.needed import Need
 
@@ -184,7 +185,7 @@ def _read_manager(service: str, options: t.Mapping[str, t.Any]) -> dict[str, t.A
     return {
         "kind": "systemd",
         "unit": options.get("unit") or f"{service}.service",
-        "scope": "user" if options["manager"] == "systemd_user" else "system",
+        "scope": SCOPES[options["manager"]],
         "source": source,
         "name": options.get("name") or service,
         "script": start[0] if start else None,

@@ -15,7 +15,9 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 
-MARK = "# kvfleet.radiance: managed; "
+# A file that holds these words is ours to write.
+MARKER = "kvfleet.radiance: managed"
+MARK = f"# {MARKER}; "
 
 
 def folder(scope: str) -> str:
