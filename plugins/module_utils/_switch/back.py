@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import pair_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boots,
@@ -52,7 +53,7 @@ class WayBack(Steps):
         """Work off a journal whose direction is back. ``started``: the old pair was started by an earlier run."""
         cause = self.journal.data["cause"]
         old_image = (self.old or {}).get("image")
-        tried, old = referee.goal_text(self.expect, old_image), referee.pair_text((self.old or {}).get("to"))
+        tried, old = referee.goal_text(self.expect, old_image), pair_text((self.old or {}).get("to"))
         why = f"The switch to {tried} ended in phase {cause['phase']}: {cause['says'].rstrip('.')}."
         try:
             if not started:

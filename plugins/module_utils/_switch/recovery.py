@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import pair_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import Process, host_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boots,
@@ -21,8 +22,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     images,
     referee,
 )
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.back import cause_of, interruption
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import BACK, BEFORE_STOP, FORWARD, Run
@@ -151,7 +152,7 @@ def finish(request: Request, state: State, run: Run, journal: Journal) -> None:
     transaction = Transaction(request, state, run, journal)
     run.before = data["before"]
     interrupted = (
-        f"The switch to {referee.pair_text(data['expect']['to'])} of {data['at']} was interrupted in phase "
+        f"The switch to {pair_text(data['expect']['to'])} of {data['at']} was interrupted in phase "
         f"{data['phase']}" + (" of the way back" if data["direction"] == "back" else "")
     )
     if _came_back(journal):
@@ -175,7 +176,7 @@ def finish(request: Request, state: State, run: Run, journal: Journal) -> None:
 def _let_be(transaction: Transaction, serving: _Serving) -> str:
     """Put the old files back round a process that serves, and close the journal. It is not restarted."""
     run, process = transaction.run, serving.process
-    pair = referee.pair_text(pair_of(process.flags))
+    pair = pair_text(pair_of(process.flags))
     transaction.put_back_files()
     ledger = transaction.manager.reading(transaction.state.receipts).ledger
     if serving.pair == "old":
