@@ -47,10 +47,11 @@ def write_synced(path: str, data: bytes, mode: int, owner: tuple[int, int] | Non
 def replace(path: str, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
     """Give ``path`` this content in one step that survives a power cut.
 
-    A writer that dies leaves ``.NAME.new`` beside it, which the next one takes over: the callers hold a lock.
+    A writer that dies leaves ``.NAME.new`` beside it, which the next one removes: the callers hold a lock.
     """
     folder, name = os.path.split(os.path.abspath(path))
     fresh = os.path.join(folder, f".{name}.new")
+    remove(fresh)  # a pipe there would keep us waiting
     try:
         write_synced(fresh, data, mode, owner)
         os.replace(fresh, path)

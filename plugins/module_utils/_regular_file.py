@@ -17,14 +17,17 @@ import stat
 LARGEST_BYTES = 1 << 24
 
 
-def open_regular(path: str, flags: int = os.O_RDONLY) -> int:
-    """A handle of the regular file ``path``. Raises OSError, of anything else with what it is not."""
+def open_regular(path: str, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
+    """A handle of the regular file ``path``; one that is made gets ``mode``.
+
+    Raises OSError, of anything else with what it is not.
+    """
     if "\0" in path:
         raise OSError(errno.EINVAL, "its path has a NUL in it", path.replace("\0", "?"))
     with contextlib.suppress(FileNotFoundError):
         _refuse_other(os.stat(path), path)
     # It may be another one by now, which shall not keep us waiting either.
-    handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     try:
         _refuse_other(os.fstat(handle), path)
     except OSError:

@@ -154,8 +154,8 @@ def main() -> None:
         found["texts"] = {path: text for path, text in texts.items() if text is not None}
         found["entries"], reports = _records.read_with_reports(state.records)
     except OSError as error:
-        said = f"{error.filename} cannot be read: {error.strerror}."
-        module.fail_json(msg=said + (_CLOSED if isinstance(error, PermissionError) else ""), code="file_unreadable")
+        way_out = _CLOSED if isinstance(error, PermissionError) else " Put that right on the host, then run this again."
+        module.fail_json(msg=f"{error.filename} cannot be read: {error.strerror}.{way_out}", code="file_unreadable")
     for report in reports:
         module.warn(f"{state.records}: {report}")
     if boot is not None:

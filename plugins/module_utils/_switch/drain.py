@@ -88,8 +88,11 @@ def read_key(path: str | None) -> str | None:
     try:
         return key_text(path)
     except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise RadianceError(
-            f"api_key_file {path} cannot be read on the target: {type(error).__name__}.", code="api_key_file_unreadable"
+            f"api_key_file {path} cannot be read on the target: {why}. Name a file that holds the key and that this "
+            "user may read.",
+            code="api_key_file_unreadable",
         ) from error
 
 

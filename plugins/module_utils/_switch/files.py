@@ -87,7 +87,11 @@ def compare(files: t.Sequence[Wanted]) -> list[Change]:
             before = _durable.read(item.dest)
             status = os.stat(item.dest) if before is not None else None
         except OSError as error:
-            raise RadianceError(f"{item.dest} cannot be read: {error.strerror}.", code="file_unusable") from error
+            raise RadianceError(
+                f"{item.dest} cannot be read: {error.strerror}. Nothing was changed. Put that right on the target, "
+                "then run this again.",
+                code="file_unusable",
+            ) from error
         mode_before = stat.S_IMODE(status.st_mode) if status else None
         mode = item.mode if item.mode is not None else (0o644 if mode_before is None else mode_before)
         content = _with_secrets(item.content, before)
@@ -213,7 +217,7 @@ def restore(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
             # The backup is written before anything is swapped: where it is missing, nothing was.
             continue
         owner = (int(entry["uid"]), int(entry["gid"]))
-        if _durable.read(entry["dest"]) != content or stat.S_IMODE(os.stat(entry["dest"]).st_mode) != entry["mode"]:
+        if not _has(entry["dest"], content) or stat.S_IMODE(os.stat(entry["dest"]).st_mode) != entry["mode"]:
             _durable.replace(entry["dest"], content, int(entry["mode"]), owner)
             done.append(entry["dest"])
     return done
@@ -222,9 +226,16 @@ def restore(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
 def are_back(entries: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
     """Whether there are files, and every one of them is as it was before."""
     return bool(entries) and all(
-        _durable.read(entry["dest"]) == (_durable.read(entry["backup"]) if entry["existed"] else None)
-        for entry in entries
+        _has(entry["dest"], _durable.read(entry["backup"]) if entry["existed"] else None) for entry in entries
     )
+
+
+def _has(path: str, content: bytes | None) -> bool:
+    """Whether a file has this content, None for no file. What cannot be read, such as a pipe, has another."""
+    try:
+        return _durable.read(path) == content
+    except OSError:
+        return False
 
 
 def by_hand(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
@@ -235,7 +246,7 @@ def by_hand(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
         if not entry["existed"]:
             if os.path.exists(entry["dest"]):
                 commands.append(f"rm -f {dest}")
-        elif _durable.read(entry["backup"]) not in (None, _durable.read(entry["dest"])):
+        elif os.path.isfile(entry["backup"]) and not _has(entry["dest"], _durable.read(entry["backup"])):
             commands.append(f"install -m {int(entry['mode']):04o} {shlex.quote(entry['backup'])} {dest}")
     return commands
 

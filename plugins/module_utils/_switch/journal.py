@@ -101,7 +101,15 @@ class Journal:
     @classmethod
     def load(cls, state: State) -> Journal | None:
         """The journal that an earlier run left, or None. Raises RadianceError ``switch_journal_unreadable``."""
-        content = _durable.read(state.journal)
+        try:
+            content = _durable.read(state.journal)
+        except OSError as error:
+            raise RadianceError(
+                f"The journal {state.journal} cannot be read: {error.strerror}. Nobody knows whether a switch was "
+                "interrupted, and nothing was changed. "
+                f"Compare the files in {state.backup} with what the service runs, then move the journal away.",
+                code="switch_journal_unreadable",
+            ) from error
         if content is None:
             return None
         try:

@@ -20,6 +20,7 @@ import uuid
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._records import utc_now
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import open_regular
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import start_ticks
 
 
@@ -49,15 +50,16 @@ class State:
                 os.chmod(folder, 0o700)
         except OSError as error:
             raise RadianceError(
-                f"The state directory {self.folder} cannot be made: {error.strerror}. Nothing was changed. "
-                "Give state_dir a directory that this user may write.",
+                f"The state directory {error.filename or self.folder} cannot be made: {error.strerror}. Nothing was "
+                "changed. Move away what is no directory there, or give state_dir one that this user may write.",
                 code="state_dir_unusable",
             ) from error
 
     def sweep(self) -> None:
         """Remove what a run left that died after its journal was closed. Only with the lock, and without a journal."""
-        for name in os.listdir(self.backup):
-            _durable.remove(os.path.join(self.backup, name))
+        # A script that could not be replaced would be found once the service is stopped.
+        for path in [self.restore, *(os.path.join(self.backup, name) for name in os.listdir(self.backup))]:
+            _durable.remove(path)
 
 
 @contextlib.contextmanager
@@ -70,11 +72,12 @@ def locked(state: State, cards: t.Sequence[int]) -> t.Iterator[None]:
     with contextlib.ExitStack() as stack:
         for path in paths:
             try:
-                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                handle = open_regular(path, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
                 raise RadianceError(
-                    f"The lock {path} cannot be opened: {error.strerror}. Nothing was changed. The services of one "
-                    "card set share a state_dir, and the user who switches them has to be able to write it.",
+                    f"The lock {path} cannot be opened: {error.strerror}. Nothing was changed. What is no file there "
+                    "has to go; the services of one card set share a state_dir, and the user who switches them has to "
+                    "be able to write it.",
                     code="state_dir_unusable",
                 ) from error
             stack.callback(os.close, handle)
@@ -105,17 +108,23 @@ class Progress:
 
     def __init__(self, path: str) -> None:
         self.run = uuid.uuid4().hex[:12]
-        self._handle = open(path, "wb", buffering=0)  # noqa: SIM115  closed by close()
+        self._handle = _anew(path)
         self.line("lock", "", pid=os.getpid(), ticks=start_ticks(os.getpid()))
 
     def line(self, phase: str, says: str, **more: t.Any) -> None:
         """Write one line. Progress is a courtesy: a full disk must not end a switch that could go on."""
         with contextlib.suppress(OSError):
             value = {"run": self.run, "at": utc_now(), "phase": phase, "says": says, **more}
-            self._handle.write(json.dumps(value, sort_keys=True).encode("ascii") + b"\n")
+            os.write(self._handle, json.dumps(value, sort_keys=True).encode("ascii") + b"\n")
 
     def close(self) -> None:
         """Write the last line."""
         self.line("end", "")
         with contextlib.suppress(OSError):
-            self._handle.close()
+            os.close(self._handle)
+
+
+def _anew(path: str) -> int:
+    """A handle of a new file in the place of whatever is there: a pipe would keep us waiting, a link lead elsewhere."""
+    _durable.remove(path)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)

@@ -108,7 +108,7 @@ class Steps:
             # Of a way back that the journal on the disk never heard of, nothing is left to do: it would be gone again.
             lost = self.journal.stale and entry["kind"] == "rolled_back"
             self.run.warnings.append(
-                f"The service serves, but {self.state.folder} cannot be written ({error.strerror}). "
+                f"The service serves, but {error.filename or self.state.folder} cannot be written ({error.strerror}). "
                 + ("The record lacks this roll-back." if lost else "The next run completes the record.")
             )
             self.after_ready()
@@ -137,4 +137,9 @@ def as_radiance_error(error: Exception) -> RadianceError:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         where = f"for {error.filename}" if error.filename else "in the state directory, or for a file of this switch"
         return RadianceError(f"No room is left {where} ({error.strerror}). Make room on its disk.", code="disk_full")
+    if isinstance(error, OSError) and error.filename:
+        return RadianceError(
+            f"{error.filename} cannot be used: {error.strerror}. Put that right, then run this again.",
+            code="file_unusable",
+        )
     return RadianceError(f"{type(error).__name__}: {error}", code="unexpected")

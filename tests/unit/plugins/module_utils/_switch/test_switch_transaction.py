@@ -225,7 +225,7 @@ def test_a_lock_that_cannot_be_opened_is_told_before_anything_happens(service: S
     (service.folder / "state" / "card0.lock").mkdir(parents=True)
     result = service.run(NEW, cards=[0])
     assert (result["code"], result["changed"]) == ("state_dir_unusable", False)
-    assert "card0.lock cannot be opened: Is a directory. Nothing was changed." in result["msg"]
+    assert "card0.lock cannot be opened: it is no regular file. Nothing was changed." in result["msg"]
     assert service.pair() == "24000+5120"
 
 
