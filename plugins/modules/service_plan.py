@@ -15,7 +15,7 @@ description:
     there is; with O(plan) also its plan, and the files that the plan would give.
   - It changes nothing and it never fails for what it finds. What stands in the way is told in RV(failure).
   - This is the one step of a plan in the role endpoint, which goes on from its result as C(endpoint_run). The role's
-    README lists what else that has.
+    README has the table of what is in it.
 attributes:
   check_mode:
     description: Runs as ever.

@@ -21,8 +21,9 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
 def known_run(
     service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """The state of a run, as the role keeps it: ``failure`` is None, or why the service is left alone.
+    """The state of a run, as the role keeps it: what roles/endpoint/README.md lists as set by read.
 
+    ``failure`` is None, or why the service is left alone.
     ``read`` has what was read: the answer of service_info (``there``), its boot (``boot``), ``returned`` (record lines
     that a run that only reads would have written), ``record`` (joined with the one of the fleet directory), ``env`` and
     ``files`` (of ``_fleet_dir``, the latter of env, serve and bats), and ``others`` (who runs on its cards). ``about``:

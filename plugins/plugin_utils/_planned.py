@@ -42,10 +42,7 @@ def planned_run(
 ) -> dict[str, t.Any]:
     """A run of ``known_run`` with its plan and the files of ``rendered_run``; or with ``failure``.
 
-    Beside ``plan`` it has ``options`` (the planner's), ``back`` and ``image`` (where they are asked for), ``needs`` (of
-    ``time_needed``), ``returns`` (whether there is a pair to return to), ``undo`` (the command, or empty),
-    ``hands_back`` (of each service that is stopped for it, the command that hands the cards back) and ``report`` (the
-    lines that a person reads).
+    What it has beside that is listed in roles/endpoint/README.md as set by plan.
 
     ``request`` is what the command asks. Where that is an image, ``asked`` names it and there is no plan yet: it takes
     ``inspected``, the result of the runtime's ``image inspect`` on the host. ``about`` is that of the two, and:

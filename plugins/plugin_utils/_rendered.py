@@ -24,10 +24,9 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
 def rendered_run(
     run: t.Mapping[str, t.Any], service: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """A planned run with ``values``, ``making`` (the line of its plan, or None), ``texts`` and ``target_files``.
+    """A planned run with what roles/endpoint/README.md lists as set by files.
 
-    ``history`` tells what the header will say, ``before_values`` the env in force; ``failure`` is why the plan cannot
-    be written, or None. ``about``: ``host``, ``drift`` (what the command decides), ``env_path`` and ``serve_path`` (on
+    ``history`` is then what the header will say, and ``failure`` why the plan cannot be written, or None. ``about``: ``host``, ``drift`` (what the command decides), ``env_path`` and ``serve_path`` (on
     the host), ``documents`` (kind to text, of the fleet directory), ``check`` and ``undo`` (the command).
     """
     try:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 from typing import Any
 
@@ -15,7 +16,7 @@ import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from contract_files import ROOT
+from contract_files import ROOT, text_files
 
 ROLE = ROOT / "roles" / "endpoint"
 TASKS = ROLE / "tasks"
@@ -116,3 +117,15 @@ def test_every_entry_point_of_the_readme_is_declared() -> None:
     rows = [line.split("`")[1] for line in (ROLE / "README.md").read_text().splitlines() if line.startswith("| `")]
     steps = [name for name in rows if (TASKS / f"{name}.yml").is_file()]
     assert set(steps) - _UNDECLARED == set(SPECS)
+
+
+def test_the_table_of_the_readme_has_what_the_steps_hand_on() -> None:
+    table = (ROLE / "README.md").read_text().partition("## The steps hand on `endpoint_run`")[2]
+    rows = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")]
+    listed = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    tasks = "".join(path.read_text() for path in text_files("roles/endpoint/tasks", "roles/endpoint/vars", "playbooks"))
+    used = {name for names in re.findall(r"endpoint_run(?:\.(\w+)|\['(\w+)'\])", tasks) for name in names} - {""}
+    assert used - listed == set()
+    sources = tasks + "".join(path.read_text() for path in text_files("plugins/plugin_utils", "plugins/action"))
+    nowhere = [key for key in listed if not re.search(rf"""['"]{key}['"]|\b{key}=|^ +{key}:""", sources, re.MULTILINE)]
+    assert nowhere == []
