@@ -63,7 +63,7 @@ def prepare(
 
     What stands in the way of it is a warning: without it a switch is what it was before there was this.
     """
-    if manager.described["kind"] != "systemd":
+    if not manager.is_unit:
         return
     with run.phase("guard") as phase:
         try:

@@ -55,6 +55,8 @@ class Manager(abc.ABC):
     described: dict[str, t.Any]
     # The command that a person would see: what starts the service.
     start_argv: list[str]
+    # Whether it is a unit of systemd, which acts on files of ours where no run of ours does.
+    is_unit = False
 
     @abc.abstractmethod
     def current(self) -> process.Process | None:
@@ -95,6 +97,10 @@ class Manager(abc.ABC):
     def watched(self) -> tuple[str, str] | None:
         """The unit and its scope, where systemd runs the service. Raises RadianceError ``systemd_unreachable``."""
         return None
+
+    def environment_files(self) -> list[str]:
+        """The files, beside those of a switch, without which systemd does not start the service."""
+        return []
 
     def digest_of(self, image: str) -> str | None:
         """The digest of what a name means on this host now; None where nothing tells."""

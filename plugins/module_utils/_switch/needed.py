@@ -8,12 +8,10 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import os
-import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import open_regular
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import unit as units
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 
 
@@ -28,7 +26,8 @@ class Need(t.NamedTuple):
 
 def check(manager: Manager, needs: t.Sequence[Need]) -> None:
     """Raise RadianceError ``start_unusable`` for the first that is not there, or that this user may not read."""
-    for need in [*needs, *_of_unit(manager)]:
+    own = [Need(path, "EnvironmentFile", manager.described["unit"], True) for path in manager.environment_files()]
+    for need in [*needs, *own]:
         try:
             if need.read:
                 os.close(open_regular(need.path))
@@ -41,13 +40,3 @@ def check(manager: Manager, needs: t.Sequence[Need]) -> None:
                 f"could be started. Nothing was stopped or changed. Put it there, or take {need.option} out.",
                 code="start_unusable",
             ) from error
-
-
-def _of_unit(manager: Manager) -> list[Need]:
-    """The EnvironmentFile= of the unit, but those that it begins with a `-`, and patterns."""
-    if manager.described["kind"] != "systemd":
-        return []
-    unit, scope = manager.described["unit"], manager.described["scope"]
-    shown = units.systemctl(scope, "show", "--property=EnvironmentFiles", "--value", "--", unit).out
-    paths = re.findall(r"^(.+) \(ignore_errors=no\)$", shown, re.MULTILINE)
-    return [Need(path, "EnvironmentFile", unit, True) for path in paths if not re.search(r"[*?\[]", path)]

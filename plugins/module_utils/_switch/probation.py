@@ -19,7 +19,6 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable, _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import pair_text
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import host_boot
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files, unit_files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
@@ -119,12 +118,8 @@ def begin(state: State, run: Run, journal: t.Mapping[str, t.Any], host: str) -> 
             if left is not None:
                 run.warnings += left.end()
         return False
-    says = (
-        f"{found.pair} is on probation until {found.until}: a crash before that returns to "
-        f"{pair_text((found.data['old'] or {}).get('to'))}"
-    )
-    run.probation = found.result("watching", says)
-    run.says.append(f"{says}.")
+    run.probation = found.watching()
+    run.says.append(f"{run.probation['says']}.")
     return True
 
 
@@ -145,10 +140,9 @@ def look(request: Request, state: State, run: Run, check_mode: bool) -> None:
         return
     over = found.over()
     if not over and request.probation != 0:
-        says = f"{found.pair} is on probation until {found.until}: a crash before that returns to the pair before"
-        run.probation = found.result("watching", says)
+        run.probation = found.watching()
         if request.expect is None:
-            run.says.append(f"{says}.")
+            run.says.append(f"{run.probation['says']}.")
         return
     why = f"its probation was over at {found.until}" if over else "its probation was ended"
     run.probation = found.result("confirmed", f"{found.pair} is confirmed: {why}")
@@ -174,7 +168,6 @@ def confirm(state: State, run: Run, request: Request) -> None:
 def _crashed(found: Probation, request: Request, state: State, run: Run, check_mode: bool) -> None:
     data = found.data
     how, at = found.what_ended_it()
-    old = pair_text((data["old"] or {}).get("to"))
     runs = manager_of(request.manager).current() is not None
     ended = f"The engine ended {how} in the probation of {found.pair}"
     run.changed = True
@@ -188,7 +181,7 @@ def _crashed(found: Probation, request: Request, state: State, run: Run, check_m
         if not check_mode:
             run.warnings += found.end()
         return
-    says = f"{ended}, and the unit returned to the old pair {old} by itself" + (f" at {at}." if at else ".")
+    says = f"{ended}, and the unit returned to the old pair {found.old_pair} by itself" + (f" at {at}." if at else ".")
     run.probation = found.result("returned", says)
     if run.outcome == "rolled_back":
         # The journal of that very switch was still there, and has put the same thing on record.

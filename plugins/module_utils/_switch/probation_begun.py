@@ -77,6 +77,11 @@ class Probation:
         return pair_text(self.data["to"])
 
     @property
+    def old_pair(self) -> str:
+        """The pair that it would return to, in words."""
+        return pair_text((self.data["old"] or {}).get("to"))
+
+    @property
     def until(self) -> str:
         """The deadline, UTC."""
         return _utc(self.data["until"]["wall"])
@@ -143,6 +148,11 @@ class Probation:
             _durable.remove(self.state.probation + part)
         _durable.sync_folder(self.state.folder)
         return []
+
+    def watching(self) -> dict[str, t.Any]:
+        """The result while it lasts."""
+        says = f"{self.pair} is on probation until {self.until}: a crash before that returns to {self.old_pair}"
+        return self.result("watching", says)
 
     def result(self, state: str, says: str) -> dict[str, t.Any]:
         """What the module returns of it."""

@@ -17,9 +17,9 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     boots,
     card_others,
-    drain,
     files,
     images,
+    precheck,
     referee,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.back import cause_of, interruption
@@ -135,15 +135,7 @@ def _refuse_beside(request: Request, manager: Manager, others: t.Sequence[card_o
     stranger = manager.stranger()
     if stranger is not None:
         raise RadianceError(f"{stranger}. The switch before is not finished yet.", code="foreign_process")
-    if request.endpoint is None or card_others.answers(request.endpoint, others):
-        return
-    if drain.healthy(request.endpoint)[0]:
-        raise RadianceError(
-            f"{manager.nothing_runs()}, yet {request.endpoint} answers: somebody started the service in another way, "
-            "or another service has the port. Nothing was changed, and the switch before is not finished yet. "
-            f"{manager.to_be_found()}, or stop it.",
-            code="port_taken",
-        )
+    precheck.check_port(request, manager, others, ", and the switch before is not finished yet")
 
 
 def finish(request: Request, state: State, run: Run, journal: Journal) -> None:

@@ -7,7 +7,6 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
-import platform
 import re
 import typing as t
 
@@ -63,11 +62,6 @@ class Request(t.NamedTuple):
     probation: int | None
     others: list[Other]
     handover: bool
-
-    @property
-    def host(self) -> str:
-        """The host's name in records: what the inventory calls it, else what it calls itself."""
-        return str((self.expect or {}).get("host") or platform.node())
 
 
 def read_request(options: t.Mapping[str, t.Any]) -> Request:

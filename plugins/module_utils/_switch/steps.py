@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import platform
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
@@ -34,6 +35,8 @@ class Steps:
         self.manager = manager_of(data["manager"])
         self.old: dict[str, t.Any] | None = data["old"]
         self.expect: dict[str, t.Any] = data["expect"]
+        # In records: what the inventory calls it, else what it calls itself.
+        self.host = str(self.expect.get("host") or platform.node())
         # What is stopped for this service, and started again where it does not hold.
         self.others: list[dict[str, t.Any]] = data["others"]
 
@@ -88,8 +91,7 @@ class Steps:
         return {"handed_over": [entry["service"] for entry in self.others]} if self.others else {}
 
     def _entry(self, kind: str, **fields: t.Any) -> dict[str, t.Any]:
-        host = self.expect.get("host") or self.request.host
-        return _records.entry(kind, str(host), self.state.service, self.expect.get("attempt"), **fields)
+        return _records.entry(kind, self.host, self.state.service, self.expect.get("attempt"), **fields)
 
     def _settle(self, entry: dict[str, t.Any], keep_old: bool = False) -> None:
         """A pair serves: record it once, give the gateway its service back, remove the journal.

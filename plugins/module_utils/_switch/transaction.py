@@ -121,7 +121,7 @@ class Transaction(WayBack):
 
     def guard(self) -> None:
         """From here on another boot of the machine restores the old files first, where systemd runs the service."""
-        if self.manager.described["kind"] == "systemd":
+        if self.manager.is_unit:
             boot_guard.arm(self.state, self.manager, self.journal.data)
 
     def ready(self) -> None:
@@ -187,8 +187,7 @@ class Transaction(WayBack):
                 self.run.says.append(f"{names} was stopped for it and stays stopped.")
                 phase.says += f"; {names} stays stopped"
             boot_guard.disarm(self.state)
-            host = str(self.expect.get("host") or self.request.host)
-            on_probation = probation.begin(self.state, self.run, self.journal.data, host)
+            on_probation = probation.begin(self.state, self.run, self.journal.data, self.host)
             if on_probation and self.run.probation:
                 phase.says += f"; {self.run.probation['says']}"
             self._settle(

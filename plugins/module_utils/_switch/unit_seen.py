@@ -10,6 +10,7 @@ Private to the collection: it may change in any release.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import time
@@ -35,6 +36,8 @@ class UnitSeen(Manager):
 
     ``script`` is the program that the unit has to start, where the caller knows it.
     """
+
+    is_unit = True
 
     def __init__(self, unit: str, scope: str, source: str, name: str, script: str | None) -> None:
         self.unit = unit
@@ -151,6 +154,12 @@ class UnitSeen(Manager):
     def watched(self) -> tuple[str, str] | None:
         """The unit by systemd's own name for it: an alias has no folder of its own."""
         return self.state().name, self.scope
+
+    def environment_files(self) -> list[str]:
+        """Its EnvironmentFile=, but those that it begins with a `-`, and patterns."""
+        shown = units.systemctl(self.scope, "show", "--property=EnvironmentFiles", "--value", "--", self.unit).out
+        paths = re.findall(r"^(.+) \(ignore_errors=no\)$", shown, re.MULTILINE)
+        return [path for path in paths if not re.search(r"[*?\[]", path)]
 
     def digest_of(self, image: str) -> str | None:
         """What the runtime tells of the name."""
