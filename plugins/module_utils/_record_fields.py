@@ -81,6 +81,8 @@ OPTIONAL: t.Mapping[str, Types] = {
     "planned": {**_IMAGE, "image_before": (str, _NULL), "image_digest_before": (str, _NULL)},
     "switched": {**_IMAGE, **_HANDOVER},
     "rolled_back": {**_IMAGE, **_HANDOVER},
+    # By how much the print rounds what was measured; older lines lack it.
+    "verdict": {"plus_minus": _NUMBER},
     "rollback": _IMAGE,
 }
 # Of every line.

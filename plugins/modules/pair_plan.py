@@ -389,7 +389,8 @@ plan:
                 num_speculative_tokens: 2},
            prefill: {low: 4247.63, high: 4510.37}, decode: {tps: 124.1, weights_mib: 26071}, slots_lost: -166,
            lendable_slots: 2924, against_now_mib: 2071.0, against_fill_mib: 227.0, against_fill_prefill: 0.096,
-           request: "-e max_model_len=186460 -e fill=true", says: "A slab of 26,071 MiB was measured at 4,379 t/s"}
+           request: "-e max_model_len=186460 -e fill=true", reason: null,
+           says: "A slab of 26,071 MiB was measured at 4,379 t/s"}
     predictions:
       description:
         - Numbers to be held or killed by the next boot and its probes. C(stack) and, for prefill, C(prompt_tokens) are

@@ -56,6 +56,7 @@ def judged(attempt: t.Sequence[Entry]) -> list[dict[str, t.Any]]:
                 **prediction,
                 "verdict": entry["verdict"] if entry else "open",
                 "measured": entry["measured"] if entry else None,
+                "plus_minus": entry.get("plus_minus", 0) if entry else 0,
                 "says": entry["says"] if entry else "",
             }
         )

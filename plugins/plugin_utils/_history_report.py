@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _sizes
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _arms, _commands, _history, _words
 
 Entry = t.Mapping[str, t.Any]
@@ -16,8 +15,6 @@ Entry = t.Mapping[str, t.Any]
 _COLUMNS = 100
 _COUNTED = ("held", "killed")
 _IMPORTED = {"arm": "arms", "past_verdict": "verdicts"}
-# Below a GiB a size is printed to a hundredth of a MiB, which its number shows already.
-_PRINTED = re.compile(r"^The ledger says ([0-9]+\.[0-9]{2} [GT]iB);")
 
 
 def history_report(
@@ -83,7 +80,7 @@ def _over_time(record: t.Sequence[Entry]) -> list[str]:
         rows = [["predicted", "", "measured", "verdict"]]
         for item in predictions:
             interval = _words.interval(item["low"], item["high"], item.get("unit"))
-            rows.append([item["id"], interval, _measured(item), item["verdict"]])
+            rows.append([item["id"], interval, _words.measured(item), item["verdict"]])
         lines += _words.table(rows)
         lines += _wrapped(why)
         reasons: dict[str, list[str]] = {}
@@ -119,13 +116,6 @@ def _returns(record: t.Sequence[Entry], undo: str | None) -> list[str]:
     return ["", "to return to one:", f"  {_commands.beside(undo, 'rollback')} -e to=ID"]
 
 
-def _measured(item: t.Mapping[str, t.Any]) -> str:
-    """What was measured; `2,058.24 ± 5.12` where it was printed in whole hundredths of a GiB."""
-    text = _words.number(item["measured"])
-    printed = _PRINTED.search(item["says"] or "")
-    return f"{text} ± {_sizes.parse_size(printed[1]).plus_minus_mib:,.2f}" if printed else text
-
-
 def _from_to(before: t.Mapping[str, t.Any], to: t.Mapping[str, t.Any]) -> str:
     """Both pairs, and the shape once where it stays."""
     if _words.shape(before) == _words.shape(to):
@@ -156,7 +146,7 @@ def _score_table(title: str, score: t.Sequence[t.Mapping[str, t.Any]]) -> list[s
     for item in score:
         share = _words.UNKNOWN if item["share"] is None else f"{item['share']:.0%}"
         counts = [_words.number(item[name]) for name in ("held", "killed", "void")]
-        rows.append([item["quantity"], *counts, share, (item["last_killed"] or "").split(": ")[0]])
+        rows.append([item["quantity"], *counts, share, item["last_killed"] or ""])
     return ["", title, *_words.table(rows)]
 
 

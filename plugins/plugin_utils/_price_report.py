@@ -48,7 +48,7 @@ def _cells(row: t.Mapping[str, t.Any]) -> list[str]:
     to = row["to"]
     shape = f"{to['kv_cache_dtype']} {to['max_num_seqs']} x {to['max_model_len']:,}"
     if not row["fits"]:
-        return [shape, f"does not fit: {row['says'].split(':')[0]}"]
+        return [shape, f"does not fit: {row['reason']}"]
     prefill, decode = row["prefill"], row["decode"]
     return [
         shape,

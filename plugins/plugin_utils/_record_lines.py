@@ -66,7 +66,7 @@ def record_entries(
     quantities = {item["id"]: item["quantity"] for item in predictions}
     for item in verdicts:
         if item["verdict"] != "open":
-            own = {name: item[name] for name in ("verdict", "measured", "says")}
+            own = {name: item[name] for name in ("verdict", "measured", "plus_minus", "says")}
             lines.append(
                 _records.entry(
                     "verdict",

@@ -36,7 +36,7 @@ def verdict_report(
             [
                 item["id"],
                 _words.interval(item["low"], item["high"], item.get("unit")),
-                _measured(item, verdict.get("measured"), seen.get("ledger") or {}),
+                _words.measured(verdict),
                 word,
             ]
         )
@@ -51,22 +51,6 @@ def verdict_report(
     lines += _words.table(four_numbers(seen))
     lines += probe_words(seen.get("probes") or {})
     return lines
-
-
-def _measured(prediction: t.Mapping[str, t.Any], measured: t.Any, ledger: t.Mapping[str, t.Any]) -> str:
-    """What was measured; `2,078.72 ± 5.12` where the print of the ledger rounds it."""
-    text = _number(measured)
-    if isinstance(measured, bool) or not isinstance(measured, (int, float)):
-        return text
-    rows = (ledger.get("budget") or {}).get("rows") or {}
-    sizes = [rows.get("unclaimed")] if prediction["quantity"] == "unclaimed_mib" else []
-    if prediction["quantity"] == "settled_free_mib":
-        sizes = [item.get("free") for item in ledger.get("settled") or [] if item.get("card") == prediction.get("card")]
-    for size in sizes:
-        # Sizes under a GiB are printed to a hundredth, which the text shows already.
-        if size and size.get("mib") == measured and size.get("plus_minus_mib", 0) >= 0.01:
-            return f"{text} ± {size['plus_minus_mib']:,.2f}"
-    return text
 
 
 def four_numbers(seen: t.Mapping[str, t.Any]) -> list[list[str]]:

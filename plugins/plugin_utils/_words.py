@@ -54,6 +54,12 @@ def interval(low: t.Any, high: t.Any, unit: str | None) -> str:
     return f"{text} {unit}".rstrip() if unit else text
 
 
+def measured(verdict: t.Mapping[str, t.Any]) -> str:
+    """What a verdict measured: `2,078.72 ± 5.12` where the print rounds it by more than its two decimals show."""
+    text, plus_minus = number(verdict.get("measured")), verdict.get("plus_minus") or 0
+    return f"{text} ± {number(plus_minus)}" if plus_minus >= 0.01 else text
+
+
 def one_line(text: str) -> str:
     """A sentence on one line, whatever blanks it had."""
     return " ".join(str(text).split())

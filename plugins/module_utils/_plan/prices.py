@@ -160,11 +160,12 @@ def _row(now: Situation, known: Situation | None, wish: _Wish, filled: Situation
         "against_fill_mib": None,
         "against_fill_prefill": None,
         "request": None,
+        "reason": None,
     }
     if found is None or found.pair is None or verdict is None:
-        return {**row, "says": _why_none(asked_for)}
+        return {**row, **_why_none(asked_for)}
     if not fits:
-        return {**row, "says": f"{verdict.blocked[0].name}: {verdict.blocked[0].says}"}
+        return {**row, "reason": verdict.blocked[0].name, "says": verdict.blocked[0].says}
     slab, pool = found.pair
     asked = "" if runs else arguments(now.running.shape, wish.shape, stated, _asked_backing(now, wish.backing))
     if asked and wish.backing == "one_request":
@@ -233,12 +234,13 @@ def _decode(now: Situation, dtype: str, slab: float) -> Json | None:
     return {"tps": rounded(statistics.median(rates)), "weights_mib": nearest}
 
 
-def _why_none(asked_for: Situation | None) -> str:
+def _why_none(asked_for: Situation | None) -> Json:
     if asked_for is None:
-        return "kv_figures_unknown: one boot of this dtype would tell its figures."
+        return {"reason": "kv_figures_unknown", "says": "One boot of this dtype would tell its figures."}
     limit = asked_for.ceiling.sure_limit_mib(asked_for.fill_margin_mib)
     needed = asked_for.filled_mib
-    return (
-        f"contract_does_not_fit: {counted(asked_for.shape.max_num_seqs, 'sequence')} need a pool of {mib(needed)}, and "
-        f"the pair together can have {mib(limit)}."
-    )
+    sequences = counted(asked_for.shape.max_num_seqs, "sequence")
+    return {
+        "reason": "contract_does_not_fit",
+        "says": f"{sequences} need a pool of {mib(needed)}, and the pair together can have {mib(limit)}.",
+    }

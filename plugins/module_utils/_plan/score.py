@@ -18,7 +18,7 @@ def score(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[Json]:
     """``[{quantity, held, killed, void, share, last_killed}]`` of a record's lines, in any order, by quantity.
 
     An attempt's prediction counts once, with its last verdict. ``share`` is held of held and killed, None where neither
-    was: a void prediction says nothing of the planner. ``last_killed`` is the line's ``says`` with its time, or None.
+    was: a void prediction says nothing of the planner. ``last_killed`` is when one was killed last, or None.
     """
     last: dict[tuple[t.Any, ...], t.Mapping[str, t.Any]] = {}
     for entry in sorted((entry for entry in entries if entry.get("kind") == "verdict"), key=lambda entry: entry["at"]):
@@ -32,11 +32,9 @@ def score(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[Json]:
 def _scored(quantity: str, judged: t.Sequence[t.Mapping[str, t.Any]]) -> Json:
     counts: Json = {name: sum(entry["verdict"] == name for entry in judged) for name in _VERDICTS}
     told = counts["held"] + counts["killed"]
-    killed = [entry for entry in judged if entry["verdict"] == "killed"]
-    latest = max(killed, key=lambda entry: str(entry["at"]), default=None)
     return {
         "quantity": quantity,
         **counts,
         "share": rounded(counts["held"] / told) if told else None,
-        "last_killed": None if latest is None else f"{latest['at']}: {latest['says']}",
+        "last_killed": max((entry["at"] for entry in judged if entry["verdict"] == "killed"), default=None),
     }

@@ -13,7 +13,13 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.evidence import require_readable
-from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import Json, number, rounded, span
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import (
+    Json,
+    number,
+    rounded,
+    span,
+    whole_or_float,
+)
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import size_from_dict
 
 # A rate speaks of a prediction only where its prompts were about as long.
@@ -30,7 +36,9 @@ class Measured(t.NamedTuple):
 
 
 def verdicts(predictions: t.Sequence[Json], ledger: Json | None = None, probes: Json | None = None) -> list[Json]:
-    """``[{id, verdict, measured, says}]``, one for each prediction, in their order.
+    """``[{id, verdict, measured, plus_minus, says}]``, one for each prediction, in their order.
+
+    ``plus_minus`` is by how much the print rounds what was measured, 0 where it does not.
 
     ``ledger`` empty or None: no boot was read, so what a ledger would tell stays open. ``probes`` is
     ``{calibration, boundary, rates}`` or empty. Raises RadianceError ``ledger_unreadable``.
@@ -60,11 +68,11 @@ def _verdict(prediction: Json, ledger: Json, probes: Json) -> Json:
     tokens, printed = prediction.get("tokens"), (ledger.get("capacity") or {}).get("tokens")
     if tokens and printed and tokens != printed:
         says = f"The ledger says {measured.text or number(measured.value)}; predicted at {tokens:,} tokens."
-        return _result(prediction, "killed", measured.value, says)
+        return _result(prediction, "killed", measured.value, says, measured.plus_minus)
     low, high = float(prediction["low"]) - _EPSILON, float(prediction["high"]) + _EPSILON
     holds = measured.value + measured.plus_minus >= low and measured.value - measured.plus_minus <= high
     says = f"The ledger says {measured.text or number(measured.value)}; predicted {_range(prediction)}."
-    return _result(prediction, "held" if holds else "killed", measured.value, says)
+    return _result(prediction, "held" if holds else "killed", measured.value, says, measured.plus_minus)
 
 
 def _probe(probes: Json, name: str) -> Json:
@@ -77,11 +85,17 @@ def _is_number(value: t.Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
 
 
-def _result(prediction: Json, verdict: str, measured: float | None, says: str) -> Json:
+def _result(prediction: Json, verdict: str, measured: float | None, says: str, plus_minus: float = 0.0) -> Json:
     value = measured if measured is None or isinstance(measured, int) else rounded(measured)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return {"id": prediction["id"], "verdict": verdict, "measured": value, "says": says}
+    return {
+        "id": prediction["id"],
+        "verdict": verdict,
+        "measured": value,
+        "plus_minus": whole_or_float(plus_minus),
+        "says": says,
+    }
 
 
 def _range(prediction: Json) -> str:

@@ -237,15 +237,15 @@ def test_what_was_refused_neither_made_a_pair_nor_leads_anywhere(example: t.Any)
 
 def test_open_verdicts_leave_no_line(example: t.Any) -> None:
     verdicts: list[dict[str, t.Any]] = [
-        {"id": "weights_mib", "verdict": "held", "measured": 25844, "says": ""},
-        {"id": "prefill_tps", "verdict": "open", "measured": None, "says": ""},
+        {"id": "weights_mib", "verdict": "held", "measured": 25845.76, "plus_minus": 5.12, "says": ""},
+        {"id": "prefill_tps", "verdict": "open", "measured": None, "plus_minus": 0, "says": ""},
     ]
     probes = {"calibration": None, "boundary": {"verdict": "passed"}, "rates": None}
     lines = _record_lines.record_entries(
         verdicts, example.plan["predictions"], probes, "dankserver", "flashnext", "0" * 12
     )
     assert [line["kind"] for line in lines] == ["probed", "verdict"]
-    assert lines[1]["prediction"] == "weights_mib"
+    assert (lines[1]["prediction"], lines[1]["plus_minus"]) == ("weights_mib", 5.12)
     none = _record_lines.record_entries(verdicts, example.plan["predictions"], {}, "dankserver", "flashnext", "0" * 12)
     assert [line["kind"] for line in none] == ["verdict"]
 

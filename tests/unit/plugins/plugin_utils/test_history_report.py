@@ -94,10 +94,10 @@ def test_an_attempt_that_was_refused_says_when_and_why(example: t.Any) -> None:
 
 
 def test_what_was_printed_in_gib_is_told_with_its_rounding(example: t.Any) -> None:
-    says = {"says": "The ledger says 2.01 GiB; predicted 2,058.3 to 2,058.3 MiB."}
-    line = {**example.verdict("settled_free_mib.card0", "held", 2058.24), **says}
-    lines = told(example, [example.planned(), example.switched(), line])
-    assert row(lines, "settled_free_mib.card0  ").endswith(" 2,058.24 ± 5.12 held")
+    line = example.verdict("settled_free_mib.card0", "held", 2058.24)
+    for rounding, text in (({"plus_minus": 5.12}, " 2,058.24 ± 5.12 held"), ({}, " 2,058.24 held")):
+        lines = told(example, [example.planned(), example.switched(), {**line, **rounding}])
+        assert row(lines, "settled_free_mib.card0  ").endswith(text)
 
 
 def test_one_reason_for_several_predictions_is_told_once(example: t.Any) -> None:

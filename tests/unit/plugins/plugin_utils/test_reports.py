@@ -148,12 +148,16 @@ def test_one_reason_of_many_is_told_once(example: t.Any) -> None:
 
 
 def test_a_printed_number_shows_its_rounding(example: t.Any) -> None:
-    free = {"mib": 209.0, "plus_minus_mib": 5.12, "text": "0.20 GiB"}
-    verdicts = [{"id": "settled_free_mib.card0", "verdict": "held", "measured": 209.0, "says": ""}]
-    seen = {"to": example.new, "ledger": {"settled": [{"card": 0, "free": free}, {"card": 1, "free": None}]}}
-    assert "209 ± 5.12 held" in one(_verdict_report.verdict_report(example.plan["predictions"], verdicts, seen))
-    free["plus_minus_mib"] = 0.005
-    assert "209 held" in one(_verdict_report.verdict_report(example.plan["predictions"], verdicts, seen))
+    verdict = {"id": "settled_free_mib.card0", "verdict": "held", "measured": 209.0, "says": ""}
+    for rounding, text in (
+        ({"plus_minus": 5.12}, "209 ± 5.12 held"),
+        ({"plus_minus": 0.005}, "209 held"),
+        ({}, "209 held"),
+    ):
+        report = _verdict_report.verdict_report(
+            example.plan["predictions"], [{**verdict, **rounding}], {"to": example.new}
+        )
+        assert text in one(report)
 
 
 def test_a_pair_that_nothing_predicted_is_told(example: t.Any) -> None:
@@ -363,7 +367,7 @@ def test_the_price_table_is_one_screen_of_rows_to_copy(example: t.Any) -> None:
     example.plan["prices"] = [
         price(),
         price(**unmeasured, backing="one_request", request=one_request),
-        price(fits=False, request=None, says="contract_does_not_fit: 9 sequences need more."),
+        price(fits=False, request=None, reason="contract_does_not_fit", says="9 sequences need more."),
         price(prefill={"low": 4000.2, "high": 4000.4}),
         price(shown=False, request="-e max_num_seqs=9 -e fill=true"),
     ]

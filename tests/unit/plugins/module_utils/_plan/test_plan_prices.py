@@ -71,11 +71,11 @@ def test_a_row_that_does_not_fit_says_why_and_has_no_pair():
     plan = make_plan(ledger(), {})
     found = row(plan, max_num_seqs=4, max_model_len=262144, kv_cache_dtype="bf16")
     assert (found["fits"], found["to"]["weights_mib"], found["request"]) == (False, None, None)
-    assert found["says"].startswith("host_pool_holds_the_rest: ")
+    assert found["reason"] == "host_pool_holds_the_rest"
     unknown = ledger()
     unknown["model"]["arch"] = "other"
-    says = row(make_plan(unknown, {}), name="one_request", kv_cache_dtype="bf16")["says"]
-    assert says == "kv_figures_unknown: one boot of this dtype would tell its figures."
+    found = row(make_plan(unknown, {}), name="one_request", kv_cache_dtype="bf16")
+    assert (found["reason"], found["says"]) == ("kv_figures_unknown", "One boot of this dtype would tell its figures.")
 
 
 def test_one_request_is_labelled_and_backs_one():

@@ -41,7 +41,7 @@ def test_a_prediction_counts_once_with_its_last_verdict_and_the_killed_stay():
                 "killed": 1,
                 "void": 1,
                 "share": 0.667,
-                "last_killed": "2026-10-04T00:00:00Z: It was killed.",
+                "last_killed": "2026-10-04T00:00:00Z",
             },
         ]
 

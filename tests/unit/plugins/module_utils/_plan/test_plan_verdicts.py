@@ -44,7 +44,8 @@ def test_the_boot_that_was_predicted_holds_everything_printed(plan, boot):
     assert found["settled_free_mib.card0"]["measured"] == 215.3
     assert found["slab_slots.rank0"]["measured"] == 18898
     assert found["sampler_rows"]["measured"] == 9
-    assert set(found["weights_mib"]) == {"id", "verdict", "measured", "says"}
+    assert (found["settled_free_mib.card0"]["plus_minus"], found["sampler_rows"]["plus_minus"]) == (0.005, 0)
+    assert set(found["weights_mib"]) == {"id", "verdict", "measured", "plus_minus", "says"}
 
 
 def test_each_printed_number_can_kill_its_prediction(plan, boot):
@@ -191,7 +192,7 @@ def test_both_ends_of_a_print_count(predicted, verdict):
     prediction = {"id": "weights_mib", "quantity": "weights_mib", "card": None, "rank": None, "unit": "MiB"}
     boot = {"status": "complete", "pair": {"exact": False}, "budget": {"rows": {"vram_weights": size("25.24 GiB")}}}
     found = verdicts([{**prediction, "low": predicted, "high": predicted}], boot)
-    assert found[0]["verdict"] == verdict
+    assert (found[0]["verdict"], found[0]["plus_minus"]) == (verdict, 5.12)
 
 
 @pytest.mark.parametrize(
