@@ -9,7 +9,7 @@ import typing as t
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container, process
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _hand_written, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _files, _hand_written, _history, _words
 
 Values = t.Optional[t.Mapping[str, str]]
 
@@ -193,7 +193,7 @@ def _explanation(findings: t.Sequence[t.Mapping[str, t.Any]], record: t.Sequence
     """Why the fleet directory is behind: the last switch on record, if it accounts for every finding."""
     if not findings or any(item["direction"] != "fleet_differs" for item in findings):
         return ""
-    switched = next((e for e in reversed(record) if e["kind"] in ("switched", "rolled_back")), None)
+    switched = _history.ended_by(record)
     if switched is not None and switched["kind"] == "rolled_back" and switched["phase"] == "probation":
         return _returned(findings, switched, record)
     if switched is None or switched["kind"] != "switched":

@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import SHAPE_NAMES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import container
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _history, _words
 
@@ -18,7 +19,7 @@ Looked = t.Mapping[str, t.Any]
 # How the runtimes say that they do not have an image: docker by 1, podman by 125.
 _ABSENT = (1, 125)
 # The lines of the record that tell what served.
-_SERVED = ("switched", "rolled_back", "adopted")
+_SERVED = (*_history.ENDS, "adopted")
 
 
 def way_back(record: t.Sequence[Entry], to: t.Any, undo: str) -> dict[str, t.Any]:
@@ -46,12 +47,10 @@ def way_back(record: t.Sequence[Entry], to: t.Any, undo: str) -> dict[str, t.Any
     held = {attempt[0]["attempt"] for attempt in switched}
     for entry in record:
         if entry["id"] == to and _put_in_force(entry):
-            ran = entry["kind"] in ("switched", "rolled_back", "adopted") or entry["attempt"] in held
+            ran = entry["kind"] in _SERVED or entry["attempt"] in held
             return _return_to(_put_in_force(entry), entry.get("image"), entry, ran)
     # A planned line may have come to nothing; what ended an attempt tells what served.
-    found = [
-        entry for entry in record if entry["kind"] in ("switched", "rolled_back", "adopted") and _put_in_force(entry)
-    ]
+    found = [entry for entry in record if entry["kind"] in _SERVED and _put_in_force(entry)]
     several = len({entry.get("image") for entry in found}) > 1
     choices = [_choice(entry, several) for entry in found]
     raise RadianceError(
@@ -76,17 +75,15 @@ def _image_before(planned: Entry) -> str | None:
 def _choice(entry: Entry, with_image: bool = False) -> str:
     """A line that a person can choose, short enough for the column of the summary, but for an image."""
     to = _put_in_force(entry)
-    sequences, context = _words.number(to.get("max_num_seqs")), _words.number(to.get("max_model_len"))
-    shape = f"{sequences} x {context}, {to.get('kv_cache_dtype')}, depth {to.get('num_speculative_tokens')}"
     image = f", {entry.get('image') or _words.UNKNOWN}" if with_image else ""
-    return f"{entry['id']} {entry['at']} {_words.pair(to)}, {shape}{image}"
+    return f"{entry['id']} {entry['at']} {_words.pair(to)}, {_shape(to)}{image}"
 
 
 def _put_in_force(entry: Entry) -> dict[str, t.Any]:
     """The pair and shape that a line put in force, empty where it put none there."""
     if entry["kind"] == "planned":
         return dict(entry["plan"]["to"])
-    return dict(entry["to"] or {}) if entry["kind"] in ("switched", "rolled_back", "rollback", "adopted") else {}
+    return dict(entry["to"] or {}) if entry["kind"] in (*_SERVED, "rollback") else {}
 
 
 def _return_to(pair: t.Mapping[str, t.Any], image: str | None, entry: Entry, ran: bool) -> dict[str, t.Any]:
@@ -151,10 +148,9 @@ def ways_back_report(
 
 
 def _shape(to: t.Mapping[str, t.Any]) -> str:
-    sequences, context = _words.number(to.get("max_num_seqs")), _words.number(to.get("max_model_len"))
-    return (
-        f"{sequences} x {context}, {to.get('kv_cache_dtype')}, depth {_words.number(to.get('num_speculative_tokens'))}"
-    )
+    """The shape in as few words as a line of several has room for."""
+    sequences, context, dtype, depth = (_words.number(to.get(name)) for name in SHAPE_NAMES)
+    return f"{sequences} x {context}, {dtype}, depth {depth}"
 
 
 def _available(way: t.Mapping[str, t.Any], looked: Looked | None, service: t.Mapping[str, t.Any], unread: bool) -> str:
