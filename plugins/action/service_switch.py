@@ -16,6 +16,7 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import LARGEST_BYTES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import BEFORE_STOP, Run
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.request import TIMEOUTS
 
@@ -111,27 +112,31 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         while True:
             time.sleep(pause)
             pause = min(pause * 1.2, _LONGEST_PAUSE)
-            lines = self._lines(earlier)
-            for line in lines[len(self._seen) :]:
-                self._show(line)
-            self._seen = lines
+            lines = self._catch_up(earlier)
             # The progress is cheap to read. The job is asked when that says that it has ended, and now and then.
             if lines and lines[-1]["phase"] != "end" and time.monotonic() - asked < _ASK_EVERY:
                 continue
             asked = time.monotonic()
             status = self._surely(lambda: self._job(job, "status"))
+            # It may have begun, gone on and ended since the progress was read.
             if status.get("finished"):
-                # It may have begun and ended since the progress was read.
-                return _finished(status, lines or self._lines(earlier))
+                return _finished(status, self._catch_up(earlier))
             if lines and not self._lives(lines[0]):
                 time.sleep(_WRAPPER_GRACE)
                 status = self._surely(lambda: self._job(job, "status"))
+                lines = self._catch_up(earlier)
                 return _finished(status, lines) if status.get("finished") else _interrupted(lines, _GONE)
             if not lines and time.monotonic() - began > _NO_SIGN:
                 return _interrupted(lines, f"nothing was heard of it for {_NO_SIGN:g} s")
 
-    def _lines(self, earlier: set[str]) -> list[dict[str, t.Any]]:
-        return [line for line in self._surely(self._progress) if line["run"] not in earlier]
+    def _catch_up(self, earlier: set[str]) -> list[dict[str, t.Any]]:
+        """All lines of this run so far, those that are new shown."""
+        lines = [line for line in self._surely(self._progress) if line["run"] not in earlier]
+        for line in lines[len(self._seen) :]:
+            self._show(line)
+        # Another run's are in their place once it has begun.
+        self._seen = lines or self._seen
+        return self._seen
 
     def _surely(self, ask: t.Callable[[], _Answer]) -> _Answer:
         """Ask the target, through any number of lost connections."""
@@ -155,8 +160,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             pause = min(pause * 1.5, 10.0)
 
     def _read(self, path: str) -> str:
+        # Of a file alone, and no more than one has: a pipe keeps its reader waiting, and some devices never end.
         # A word of its own, without a pattern and without a leading =, means the same to every login shell.
-        found = self._low_level_execute_command(f"cat {self._connection._shell.quote(path)}", sudoable=True)
+        word = self._connection._shell.quote(path)
+        command = f"test -f {word} && head -c {LARGEST_BYTES} {word}"
+        found = self._low_level_execute_command(command, sudoable=True)
         return str(found["stdout"]) if found["rc"] == 0 else ""
 
     def _progress(self) -> list[dict[str, t.Any]]:

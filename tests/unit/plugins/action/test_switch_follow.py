@@ -108,6 +108,8 @@ def module_pid(service: Service) -> int:
 
 
 def test_a_connection_that_is_lost_for_a_while_is_found_again(service: Service) -> None:
+    service.state.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(service.state / "progress.jsonl")  # whoever reads that waits for ever
     playbook = Playbook(service)
     playbook.wait_for_load()
     playbook.down.touch()
