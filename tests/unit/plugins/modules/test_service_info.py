@@ -67,7 +67,8 @@ def test_what_is_no_file_of_a_service_is_named_and_not_waited_for(tmp_path: path
         ("huge", "it has more than 1,048,576 bytes"),
     ):
         found = run(tmp_path, name)
-        assert (found["code"], found["msg"]) == ("file_unreadable", f"{tmp_path / name} cannot be read: {why}.")
+        says = f"{tmp_path / name} cannot be read: {why}. Put that right on the host, then run this again."
+        assert (found["code"], found["msg"]) == ("file_unreadable", says)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,8 @@ def test_what_cannot_be_looked_at_is_refused_and_not_taken_for_absent(tmp_path: 
     (tmp_path / "state").write_text("")
     found = run(tmp_path)
     assert (found["failed"], found["code"]) == (True, "file_unreadable")
-    assert found["msg"] == f"{tmp_path}/state/flashnext/journal.json cannot be read: Not a directory."
+    path = f"{tmp_path}/state/flashnext/journal.json"
+    assert found["msg"] == (f"{path} cannot be read: Not a directory. Put that right on the host, then run this again.")
 
 
 def test_the_boot_is_what_boot_ledger_info_tells_of_it(tmp_path: pathlib.Path) -> None:
