@@ -148,7 +148,7 @@ def main() -> None:
         found: dict[str, t.Any] = {
             "interrupted": _is_there(state.journal),
             "others_interrupted": [name for name in module.params["others"] if _is_there(State(root, name).journal)],
-            "on_probation": any(_is_there(state.probation + end) for end in (".json", ".ended")),
+            "on_probation": _is_there(state.probation) or _is_there(state.probation_ended),
         }
         texts = {path: _text(path) for path in module.params["files"]}
         found["texts"] = {path: text for path, text in texts.items() if text is not None}

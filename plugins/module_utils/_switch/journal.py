@@ -30,7 +30,6 @@ Shape of ``journal.json``::
 from __future__ import annotations
 
 import json
-import os
 import time
 import typing as t
 import uuid
@@ -67,8 +66,8 @@ _FIELDS: t.Mapping[str, tuple[type, ...]] = {
 class Journal:
     """One transaction's journal. ``save`` makes what ``data`` holds durable."""
 
-    def __init__(self, path: str, data: dict[str, t.Any]) -> None:
-        self.path = path
+    def __init__(self, state: State, data: dict[str, t.Any]) -> None:
+        self.state = state
         self.data = data
         self.stale = False
 
@@ -94,7 +93,7 @@ class Journal:
             "others": [],
             **fields,
         }
-        journal = cls(state.journal, data)
+        journal = cls(state, data)
         journal.save()
         return journal
 
@@ -127,7 +126,7 @@ class Journal:
                 "what the service runs, then move the journal away.",
                 code="switch_journal_unreadable",
             ) from error
-        return cls(state.journal, data)
+        return cls(state, data)
 
     def enter(self, phase: str, **fields: t.Any) -> None:
         """Say on the disk that the phase begins, before anything of it happens.
@@ -147,7 +146,7 @@ class Journal:
 
     def save(self) -> None:
         """Replace the file with ``data``, synced."""
-        _durable.replace(self.path, json.dumps(self.data, sort_keys=True).encode("ascii") + b"\n", 0o600)
+        _durable.replace(self.state.journal, json.dumps(self.data, sort_keys=True).encode("ascii") + b"\n", 0o600)
 
     def close(self, keep_old: bool = False) -> None:
         """The transaction is over: remove the journal, then the backups that only it names.
@@ -155,13 +154,12 @@ class Journal:
         Before it goes what a restart of the machine would restore from: a script that outlived its journal would undo
         a switch that is over. ``keep_old``: the copies beside the files stay, for a probation.
         """
-        folder = os.path.dirname(self.path)
-        _durable.remove(os.path.join(folder, "restore.sh"))
-        _durable.sync_folder(folder)
+        _durable.remove(self.state.restore)
+        _durable.sync_folder(self.state.folder)
         if not keep_old:
             self._remove("old")
-        _durable.remove(self.path)
-        _durable.sync_folder(folder)
+        _durable.remove(self.state.journal)
+        _durable.sync_folder(self.state.folder)
         self._remove("staged", "backup")
 
     def _remove(self, *names: str) -> None:

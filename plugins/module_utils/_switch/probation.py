@@ -93,19 +93,19 @@ def begin(state: State, run: Run, journal: t.Mapping[str, t.Any], host: str) -> 
             },
         )
         script = probation_script(
-            state.service, unit, scope, until, state.probation + ".armed", state.probation + ".mark", journal["files"]
+            state.service, unit, scope, until, state.probation_armed, state.probation_mark, journal["files"]
         )
-        for part in (".mark", ".ended"):
-            _durable.remove(state.probation + part)
+        _durable.remove(state.probation_mark)
+        _durable.remove(state.probation_ended)
         data = json.dumps(found.data, sort_keys=True).encode("ascii") + b"\n"
-        _durable.replace(state.probation + ".json", data, 0o600)
-        _durable.replace(state.probation + ".armed", b"", 0o600)
-        _durable.replace(state.probation + ".sh", script.encode("utf-8", "surrogateescape"), 0o600)
+        _durable.replace(state.probation, data, 0o600)
+        _durable.replace(state.probation_armed, b"", 0o600)
+        _durable.replace(state.probation_script, script.encode("utf-8", "surrogateescape"), 0o600)
         text = "\n".join(
             [
                 f"{unit_files.MARK}until {found.until} a crash returns to the pair before",
                 "[Service]",
-                f"ExecStopPost=-+/bin/sh {unit_files.word(state.probation + '.sh')}",
+                f"ExecStopPost=-+/bin/sh {unit_files.word(state.probation_script)}",
                 "",
             ]
         )
@@ -157,7 +157,7 @@ def confirm(state: State, run: Run, request: Request) -> None:
     found = Probation.load(state)
     if found is None or found.ended:
         return
-    _durable.remove(state.probation + ".sh")  # no crash after this one returns, so what is found now stays so
+    _durable.remove(state.probation_script)  # no crash after this one returns, so what is found now stays so
     if found.crashed():
         _crashed(found, request, state, run, False)
         return

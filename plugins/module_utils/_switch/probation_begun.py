@@ -35,7 +35,6 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import un
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
 
 SCHEMA = "kvfleet.radiance/switch-probation/1"
-_PARTS = (".sh", ".armed", ".mark", ".json", ".ended")
 
 
 class Probation:
@@ -49,24 +48,26 @@ class Probation:
     @classmethod
     def load(cls, state: State) -> Probation | None:
         """What an earlier switch began, or None. Raises RadianceError ``switch_probation_unreadable``."""
-        path = state.probation + ".ended"
-        content = _durable.read(path)
-        ended = content is not None
-        if not ended:
-            path = state.probation + ".json"
-            content = _durable.read(path)
-        if content is None:
-            return None
+        path = state.probation_ended
         try:
+            content = _durable.read(path)
+            ended = content is not None
+            if content is None:
+                path = state.probation
+                content = _durable.read(path)
+            if content is None:
+                return None
             data = json.loads(content)
             if data["schema"] != SCHEMA or data["service"] != state.service:
                 raise ValueError("another shape")
             for name in ("host", "unit", "scope", "drop_in", "until", "to", "image", "old", "files", "seconds"):
                 data[name]  # noqa: B018  a KeyError names what is missing
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            is_other = f"is not a probation of this release ({error})"
+            why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else is_other
             raise RadianceError(
-                f"{path} is not a probation of this release ({error}). Nothing was changed. Move it away, and remove "
-                "kvfleet-probation.conf from the drop-ins of the unit.",
+                f"{path} {why}. Nothing was changed. Move it away, and remove kvfleet-probation.conf from the drop-ins "
+                "of the unit.",
                 code="switch_probation_unreadable",
             ) from error
         return cls(state, data, ended)
@@ -99,7 +100,7 @@ class Probation:
 
     def crashed(self) -> bool:
         """Whether the script has acted."""
-        return os.path.exists(self.state.probation + ".mark") or self.returned()
+        return os.path.exists(self.state.probation_mark) or self.returned()
 
     def returned(self) -> bool:
         """Whether the script has put anything back, which uses up the copy."""
@@ -110,7 +111,7 @@ class Probation:
 
     def what_ended_it(self) -> tuple[str, str | None]:
         """How the engine ended, in words, and when (UTC); a script that was cut, or a full disk, notes nothing."""
-        words = (_durable.read(self.state.probation + ".mark") or b"").decode("ascii", "replace").split()
+        words = (_durable.read(self.state.probation_mark) or b"").decode("ascii", "replace").split()
         if len(words) != 4 or not words[0].isdecimal():
             return "in a way that nothing has noted", None
         how = {"exited": "with status", "killed": "by signal", "dumped": "by signal"}.get(words[2], words[2])
@@ -131,9 +132,10 @@ class Probation:
         What systemd does not give back is no reason to fail, for it does nothing by then. Returns why it is left, as
         warnings; ``probation.ended`` stays for the next run.
         """
+        state = self.state
         with contextlib.suppress(FileNotFoundError):
-            os.replace(self.state.probation + ".json", self.state.probation + ".ended")
-        _durable.remove(self.state.probation + ".sh")
+            os.replace(state.probation, state.probation_ended)
+        _durable.remove(state.probation_script)
         for entry in self.left():
             _durable.remove(entry["old"])
         try:
@@ -144,9 +146,9 @@ class Probation:
                 f"The probation is over, and its drop-in {self.data['drop_in']} could not be taken out of the unit: "
                 f"{str(error).rstrip('.')}. It does nothing any more, and the next run tries again."
             ]
-        for part in _PARTS:
-            _durable.remove(self.state.probation + part)
-        _durable.sync_folder(self.state.folder)
+        for path in (state.probation_armed, state.probation_mark, state.probation, state.probation_ended):
+            _durable.remove(path)
+        _durable.sync_folder(state.folder)
         return []
 
     def watching(self) -> dict[str, t.Any]:

@@ -39,7 +39,11 @@ class State:
         self.backup = os.path.join(self.folder, "backup")
         # What systemd runs, and what it is about; see boot_guard.py and probation.py.
         self.restore = os.path.join(self.folder, "restore.sh")
-        self.probation = os.path.join(self.folder, "probation")
+        self.probation = os.path.join(self.folder, "probation.json")
+        self.probation_ended = os.path.join(self.folder, "probation.ended")
+        self.probation_script = os.path.join(self.folder, "probation.sh")
+        self.probation_armed = os.path.join(self.folder, "probation.armed")
+        self.probation_mark = os.path.join(self.folder, "probation.mark")
 
     def make(self) -> None:
         """Make the folders. Raises RadianceError ``state_dir_unusable``."""

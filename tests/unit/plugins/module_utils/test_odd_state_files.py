@@ -14,6 +14,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.probation_begun import Probation
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import Progress, State, locked
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.steps import as_radiance_error
 
@@ -57,6 +58,16 @@ def test_a_journal_that_cannot_be_read_is_named_with_a_way_out(state: State, kin
         Journal.load(state)
     assert told.value.code == "switch_journal_unreadable"
     assert told.value.text.startswith(f"The journal {state.journal} cannot be read: it ")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "huge"])
+@pytest.mark.parametrize("name", ["probation.json", "probation.ended"])
+def test_a_probation_that_cannot_be_read_is_named_with_a_way_out(state: State, kind: str, name: str) -> None:
+    path = put(f"{state.folder}/{name}", kind)
+    with pytest.raises(RadianceError, match="Move it away, and remove kvfleet-probation.conf") as told:
+        Probation.load(state)
+    assert told.value.code == "switch_probation_unreadable"
+    assert told.value.text.startswith(f"{path} cannot be read: it ")
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])
