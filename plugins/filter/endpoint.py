@@ -113,4 +113,6 @@ class FilterModule:
             **{name: _filters.as_filter(function) for name, function in _FILTERS.items()},
             # As it is handed over: it reads little of much, and whole plans of a fleet are long to walk through.
             "fleet_table": _fleet_table.fleet_table,
+            # The variables of a host would all be worked out.
+            "outcomes": _summary.outcomes,
         }

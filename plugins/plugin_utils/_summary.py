@@ -107,6 +107,14 @@ def host_outcome(
     return {"word": word, "says": says, "services": services}
 
 
+def outcomes(hosts: t.Iterable[str], hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    """Each host with what it has come to so far, which is empty for one that was lost before it came to anything.
+
+    ``hostvars`` are Ansible's, of which no other variable is worked out. There are none where a play is only listed.
+    """
+    return {str(host): hostvars.get(host, {}).get("endpoint_outcome") or {} for host in hosts}
+
+
 def all_good(outcomes: t.Sequence[t.Mapping[str, t.Any] | None]) -> bool:
     """Whether every host is planned or has come to a good end, so that a further one may start.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.kvfleet.radiance.plugins.filter.endpoint import FilterModule
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _failure, _summary, _undo
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,28 @@ def ended(*services: dict[str, str]) -> dict[str, t.Any]:
 def states(outcomes: dict[str, t.Any]) -> dict[str, list[str]]:
     content = _summary.summary(list(outcomes), outcomes)
     return {state: content[state] for state in ("done", "failed", "not_started", "undone")}
+
+
+class OneHost(dict[str, t.Any]):
+    """Variables of a host, of which one is there to be read; to look at another one, or at all, is a failure."""
+
+    def __iter__(self) -> t.NoReturn:
+        raise AssertionError("every variable was looked at")
+
+    def __getitem__(self, name: str) -> t.Any:
+        assert name == "endpoint_outcome"
+        return super().__getitem__(name)
+
+
+def test_of_each_host_nothing_but_its_outcome_is_read() -> None:
+    outcomes = FilterModule().filters()["outcomes"]
+    hostvars = {"b": OneHost(endpoint_outcome=PLANNED), "a": OneHost(), "c": OneHost(endpoint_outcome=None)}
+    found = outcomes(["b", "a", "c"], hostvars)
+    assert found == {"b": PLANNED, "a": {}, "c": {}}
+    assert list(found) == ["b", "a", "c"]
+    # As where a playbook is listed, and there are no variables yet.
+    assert outcomes(["a"], {}) == {"a": {}}
+    assert states(found) == {"done": [], "failed": [], "not_started": ["b", "a", "c"], "undone": []}
 
 
 def test_every_host_is_done_or_failed_or_not_started() -> None:
