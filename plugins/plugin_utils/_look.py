@@ -37,7 +37,7 @@ def question(
         "source": managed["source"],
         "name": managed["name"],
         "unit": managed["unit"],
-        "scope": managed["scope"] if managed["unit"] else None,
+        "scope": managed["scope"],
         "path": service.get("log"),
         "pid_file": service.get("pid_file"),
         "receipts": posixpath.join(state_dir, str(service["name"]), "receipts"),

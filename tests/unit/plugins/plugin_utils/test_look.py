@@ -54,6 +54,7 @@ def test_a_process_is_asked_by_its_log_and_its_pid_file() -> None:
         "boot": {
             "source": "file",
             "name": "flashnext",
+            "scope": "system",
             "path": "/l",
             "pid_file": "/p",
             "receipts": "/srv/radiance/.kvfleet/flashnext/receipts",
