@@ -59,6 +59,12 @@ def test_every_default_is_an_option_with_that_default() -> None:
     assert declared == defaults()
 
 
+def test_a_timeout_of_the_switch_is_the_same_with_and_without_the_role() -> None:
+    documented = module_strings("service_switch")[0]["options"]
+    of_the_module = {name: documented[f"{name}_timeout"]["default"] for name in ("drain", "stop", "release", "ready")}
+    assert {**of_the_module, "probe": 1800} == defaults()["endpoint_timeouts"]
+
+
 def test_every_option_is_prefixed_and_described() -> None:
     for name, option in options().items():
         assert name.startswith("endpoint_")
