@@ -95,6 +95,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         _service.require_fit(service)
         for name in ("fleet_dir", "target_dir", "state_dir"):
             _look.require_path(given[name], f"endpoint_{name}")
+        self._names = _files.file_names(service, self._host)
         others = _handover.card_others(service, given["services"], self._host, given["target_dir"], given["request"])
         answer = self._ask(others)
         failure = _look.no_answer(answer)
@@ -105,7 +106,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if answer["interrupted"]:
             # In check mode, or where only is read: nothing has finished it.
             return {"failure": _look.not_ended(service, self._host)}
-        boot, paths = answer["boot"], self._paths()
+        boot = answer["boot"]
+        paths = {f"{kind}_path": posixpath.join(given["target_dir"], self._names[kind]) for kind in ("env", "serve")}
         failure = _look.not_serving(service, boot, paths["serve_path"], others, given["handover"])
         if failure:
             return {"failure": failure}
@@ -142,16 +144,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         self._facts = answer.get("ansible_facts") or {}
         return answer
 
-    def _paths(self) -> dict[str, str]:
-        """Where the files of the service are on the host."""
-        names = _files.file_names(self._given["service"], self._host)
-        return {f"{kind}_path": posixpath.join(self._given["target_dir"], names[kind]) for kind in ("env", "serve")}
-
     def _more(self) -> dict[str, t.Any]:
         """What else a plan depends on, as ``planned_run`` takes it."""
         given, service = self._given, self._given["service"]
-        names = _files.file_names(service, self._host)
-        documents = {kind: f"{given['fleet_dir']}/{names[kind]}" for kind in service.get("docs") or []}
+        documents = {kind: f"{given['fleet_dir']}/{self._names[kind]}" for kind in service.get("docs") or []}
         return {
             **{name: given[name] for name in ("handover", "not_after", "undo", "rate", "read_only")},
             "documents": {kind: _fleet_dir.managed_file(path)["text"] for kind, path in documents.items()},
@@ -169,11 +165,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         What a run that only reads would have put on record counts as well.
         """
         service, returned = self._given["service"], self._given["settled"].get("switch", {}).get("returned", [])
-        names = _files.file_names(service, self._host)
-        paths = {kind: f"{self._given['fleet_dir']}/{name}" for kind, name in names.items()}
+        paths = {kind: f"{self._given['fleet_dir']}/{name}" for kind, name in self._names.items()}
         return {
             "returned": returned,
             "record": _fleet_dir.record(paths["record"], self._host, [*entries, *returned], self._warnings.append),
-            "env": _fleet_dir.env_file(paths["env"], service, self._host),
-            "files": [_fleet_dir.managed_file(paths[kind], hide=True) for kind in ("env", "serve", "bats")],
+            "files": {
+                "env": _fleet_dir.env_file(paths["env"], service, self._host),
+                **{kind: _fleet_dir.managed_file(paths[kind], hide=True) for kind in ("serve", "bats")},
+            },
         }

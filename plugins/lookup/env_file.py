@@ -44,8 +44,7 @@ RETURN = r"""
 _list:
   description:
     - For each path a dictionary with V(path), V(exists), V(values) (name to value), V(errors) (each with V(line) and
-      V(text)), V(managed) (whether the file carries our marker), V(adopted) (whether only a block of it is ours), and
-      V(text).
+      V(text)), V(foreign) (there, and without our marker), V(adopted) (whether only a block of it is ours) and V(text).
   type: list
   elements: dict
 """

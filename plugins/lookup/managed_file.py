@@ -35,7 +35,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _list:
   description:
-    - For each path a dictionary with V(path), V(exists), V(managed), V(foreign) (there, and not ours) and V(text).
+    - For each path a dictionary with V(path), V(foreign) (there, and not ours) and V(text).
   type: list
   elements: dict
 """

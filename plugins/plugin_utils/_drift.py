@@ -40,12 +40,12 @@ def drift(
     Each of the first three is None where it does not exist or cannot be read. With ``service`` the notes tell what the
     inventory declares otherwise than the env has it; ``source`` is the ledger's, which knows the image of a container.
     ``script`` is what an adopted service starts by: ``{env, serve, env_path, serve_path}`` of its host.
-    Returns ``{findings, explained, says, running, notes, lost}``:
+    Returns ``{findings, explained, running, notes, lost}``:
     ``findings`` [{name, fleet, target, running, direction, says}] with direction fleet_differs, target_differs,
     not_restarted or all_differ; ``explained`` whether a switch on record accounts for all of them (the controller
-    ended before it wrote the fleet directory), so that they complete themselves; ``says`` the reason then; ``running``
-    the env that the running process amounts to; ``lost`` a sentence for each flag of the process that the serve script
-    would drop, or would give another value, without anybody having asked for it.
+    ended before it wrote the fleet directory), so that they complete themselves, and the first of the ``notes`` is the
+    reason; ``running`` the env that the running process amounts to; ``lost`` a sentence for each flag of the process
+    that the serve script would drop, or would give another value, without anybody having asked for it.
     """
     keys = list(dict.fromkeys([*(fleet or {}), *(target or {})]))
     in_force = {**(target or {}), **(fleet or {})}
@@ -86,7 +86,6 @@ def drift(
     return {
         "findings": findings,
         "explained": bool(says),
-        "says": says,
         "running": running,
         "notes": notes,
         "lost": lost,

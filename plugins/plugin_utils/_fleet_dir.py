@@ -20,27 +20,27 @@ Entry = dict[str, t.Any]
 
 
 def managed_file(path: str, hide: bool = False) -> dict[str, t.Any]:
-    """``{path, exists, managed, foreign, text}`` of a file; ``hide`` masks the secrets in ``text``.
+    """``{path, foreign, text}`` of a file: ``foreign`` where it is there and not ours.
 
-    Raises RadianceError ``file_unreadable``.
+    ``hide`` masks the secrets in ``text``. Raises RadianceError ``file_unreadable``.
     """
     content = _content(path)
     if content is None:
-        return {"path": path, "exists": False, "managed": False, "foreign": False, "text": ""}
+        return {"path": path, "foreign": False, "text": ""}
     text = content.decode("utf-8", "replace")
-    managed = MARKER in text
-    text = hidden(text) if hide else text
-    return {"path": path, "exists": True, "managed": managed, "foreign": not managed, "text": text}
+    return {"path": path, "foreign": MARKER not in text, "text": hidden(text) if hide else text}
 
 
 def env_file(path: str, service: t.Mapping[str, t.Any] | None, host: str) -> dict[str, t.Any]:
-    """``{path, exists, text}`` of an env, and what ``_managed_text.env_file`` tells of it.
+    """That of an env, its secrets hidden, with ``exists`` and what ``_managed_text.env_file`` tells of it.
 
     Raises RadianceError ``file_unreadable`` or ``marker_damaged``.
     """
     content = _content(path)
     text = "" if content is None else hidden(content.decode("utf-8", "surrogateescape"))
-    return {"path": path, "exists": content is not None, "text": text, **_managed_text.env_file(text, service, host)}
+    exists = content is not None
+    read = _managed_text.env_file(text, service, host)
+    return {"path": path, "foreign": exists and MARKER not in text, "text": text, "exists": exists, **read}
 
 
 def _content(path: str) -> bytes | None:

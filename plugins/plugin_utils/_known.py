@@ -25,8 +25,8 @@ def known_run(
 
     ``failure`` is None, or why the service is left alone.
     ``read`` has what was read: the answer of service_info (``there``), its boot (``boot``), ``returned`` (record lines
-    that a run that only reads would have written), ``record`` (joined with the one of the fleet directory), ``env`` and
-    ``files`` (of ``_fleet_dir``, the latter of env, serve and bats), and ``others`` (who runs on its cards). ``about``:
+    that a run that only reads would have written), ``record`` (joined with the one of the fleet directory),
+    ``files`` (env, serve and bats, as ``_fleet_dir`` tells them), and ``others`` (who runs on its cards). ``about``:
     ``host``, ``env_path`` and ``serve_path`` (there), and ``adopts``: whether files without our marker are read to be
     taken over. Raises RadianceError for what cannot be understood.
     """
@@ -38,10 +38,10 @@ def known_run(
         "ledger": ledger,
         "record": list(read["record"]),
         "lost": [entry for entry in read["record"] if entry["host"] == host and entry["id"] not in on_host],
-        "fleet": dict(read["env"]),
+        "fleet": dict(files["env"]),
         "target": _managed_text.env_file(texts.get(about["env_path"], ""), service, host),
         "target_texts": dict(texts),
-        "fleet_texts": {kind: file["text"] for kind, file in zip(("env", "serve", "bats"), files, strict=True)},
+        "fleet_texts": {kind: file["text"] for kind, file in files.items()},
         "down": read["boot"]["last_boot"],
         "others": list(read["others"]),
         "failure": None,
@@ -74,7 +74,7 @@ def known_run(
 def _refuse_foreign(service: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], host: str) -> None:
     """That files are there which are not ours, with the way to take them over."""
     there = [f"{host}:{path}" for path, text in read["there"]["texts"].items() if _files.MARKER not in text]
-    foreign = [file["path"] for file in read["files"] if file["foreign"]] + there
+    foreign = [file["path"] for file in read["files"].values() if file["foreign"]] + there
     if not foreign:
         return
     raise RadianceError(

@@ -45,7 +45,7 @@ def kind_of(text: str | None, name: str) -> str:
 
 
 def env_file(text: str, service: t.Mapping[str, t.Any] | None = None, host: str = "") -> dict[str, t.Any]:
-    """An env as read strictly: ``{values, errors: [{line, text}], managed, adopted}``.
+    """An env as read strictly: ``{values, errors: [{line, text}], adopted}``.
 
     With ``service`` the values have our keys, whatever the file calls them, and where only a block is ours they are
     those of the block. Raises RadianceError ``marker_damaged``.
@@ -69,7 +69,7 @@ def env_file(text: str, service: t.Mapping[str, t.Any] | None = None, host: str 
     if service:
         ours = _files.our_keys(service)
         values = {ours.get(name, name): value for name, value in values.items()}
-    return {"values": values, "errors": errors, "managed": _files.MARKER in text, "adopted": block is not None}
+    return {"values": values, "errors": errors, "adopted": block is not None}
 
 
 def keys_of_others(text: str, service: t.Mapping[str, t.Any], host: str) -> dict[str, str]:

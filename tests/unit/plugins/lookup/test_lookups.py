@@ -28,10 +28,10 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def test_an_env_is_read_strictly(folder: pathlib.Path) -> None:
     ours, theirs, none = look(env_file, folder / "ours.env", folder / "theirs.env", folder / "none.env")
-    assert (ours["exists"], ours["managed"], ours["values"]) == (True, True, {"VRAM_KV_MIB": "5120"})
-    assert (theirs["managed"], theirs["values"]) == (False, {"PORT": "8000"})
+    assert (ours["exists"], ours["foreign"], ours["values"]) == (True, False, {"VRAM_KV_MIB": "5120"})
+    assert (theirs["foreign"], theirs["values"]) == (True, {"PORT": "8000"})
     assert [error["line"] for error in theirs["errors"]] == [1, 1]
-    assert (none["exists"], none["values"], none["errors"]) == (False, {}, [])
+    assert (none["exists"], none["foreign"], none["values"], none["errors"]) == (False, False, {}, [])
 
 
 @pytest.mark.parametrize("value", ["06144", "6,144", "8k", "0x1800", "6_144", ""])
@@ -58,7 +58,7 @@ def test_a_secret_in_an_env_of_ours_is_refused_and_not_shown(tmp_path: pathlib.P
 def test_a_file_without_our_marker_is_foreign(folder: pathlib.Path) -> None:
     ours, theirs, none = look(managed_file, folder / "ours.env", folder / "theirs.env", folder / "none.env")
     assert [item["foreign"] for item in (ours, theirs, none)] == [False, True, False]
-    assert [item["exists"] for item in (ours, theirs, none)] == [True, True, False]
+    assert none == {"path": str(folder / "none.env"), "foreign": False, "text": ""}
 
 
 def test_a_request_is_what_variables_of_its_names_say() -> None:

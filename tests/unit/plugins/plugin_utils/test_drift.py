@@ -144,9 +144,9 @@ def test_a_switch_on_record_explains_a_fleet_directory_that_is_behind(example: t
     found = _drift.drift(env, new, flags, record)
     assert set(directions(found).values()) == {"fleet_differs"}
     assert found["explained"] is True
-    assert "25,844 + 5,119" in found["says"]
+    assert "25,844 + 5,119" in found["notes"][0]
     # Somebody may have set it back, which looks the same: the way to say so is told with it.
-    assert found["says"].endswith("It is written now; who set it back by hand says so with -e drift=apply.")
+    assert found["notes"][0].endswith("It is written now; who set it back by hand says so with -e drift=apply.")
 
 
 def test_a_pair_that_crashed_in_its_probation_explains_a_fleet_directory_that_is_ahead(
@@ -158,7 +158,7 @@ def test_a_pair_that_crashed_in_its_probation_explains_a_fleet_directory_that_is
     found = _drift.drift(new, env, FLAGS, record)
     assert set(directions(found).values()) == {"fleet_differs"}
     assert found["explained"] is True
-    assert found["says"].startswith(
+    assert found["notes"][0].startswith(
         "The engine ended with status 137. The unit went back to 24,000 + 5,120 MiB by itself"
     )
     assert _drift.drift({**new, "PORT": "8001"}, env, FLAGS, record)["explained"] is False

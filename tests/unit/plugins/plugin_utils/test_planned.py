@@ -43,7 +43,19 @@ ABOUT: dict[str, t.Any] = {
     "read_only": False,
     "check": False,
 }
-ABSENT = {"exists": False, "foreign": False, "text": ""}
+FILES: dict[str, t.Any] = {
+    "env": {
+        "path": "/f/e.env",
+        "foreign": False,
+        "text": "",
+        "exists": False,
+        "values": {},
+        "errors": [],
+        "adopted": False,
+    },
+    "serve": {"path": "/f/s.sh", "foreign": False, "text": ""},
+    "bats": {"path": "/f/b.bats", "foreign": False, "text": ""},
+}
 
 
 def read(**changes: t.Any) -> dict[str, t.Any]:
@@ -53,8 +65,7 @@ def read(**changes: t.Any) -> dict[str, t.Any]:
         "there": {"texts": {}, "entries": []},
         "returned": [],
         "record": [],
-        "env": {"exists": False, "values": {}, "errors": [], "adopted": False, "managed": False, "text": ""},
-        "files": [{**ABSENT, "path": path} for path in ("/f/e.env", "/f/s.sh", "/f/b.bats")],
+        "files": FILES,
         "others": [],
         **copy.deepcopy(changes),
     }
@@ -108,10 +119,10 @@ def test_what_was_before_the_last_switch_is_completed_unless_it_is_to_be_applied
     now = {**example.old, "weights_mib": 24000, "kv_mib": 5120}
     before = {**now, "weights_mib": 22000}
     made = [example.planned(**{"from": before, "to": now}), example.switched(to=now)]
-    env = {**read()["env"], "exists": True, "values": {"VRAM_WEIGHTS_MIB": "22000", "VRAM_KV_MIB": "5120"}}
+    env = {**FILES["env"], "exists": True, "values": {"VRAM_WEIGHTS_MIB": "22000", "VRAM_KV_MIB": "5120"}}
     there = {"texts": {}, "entries": made}
     service = {**SERVICE, "pair": "keep"}
-    told = read(record=made, there=there, env=env, files=[{**ABSENT, "path": "/f"}] * 3)
+    told = read(record=made, there=there, files={**FILES, "env": env})
     completed = _planned.planned_run(service, told, {}, ABOUT)
     assert (completed["failure"], completed["drift"]["explained"], completed["plan"]["restart"]) == (None, True, False)
     applied = _planned.planned_run(service, told, {"drift": "apply"}, {**ABOUT, "drift": "apply"})
@@ -129,7 +140,10 @@ def test_the_first_thing_that_stands_in_the_way_is_told(tmp_path: pathlib.Path) 
     request = {"image": "i", "to": "0123456789ab", "plan": str(reviewed), "weights_mib": "31000"}
     told = read(
         boot={"ledger": ledger(flags={**FLAGS, "moe-topk": "4"}), "last_boot": ""},
-        env={**read()["env"], "exists": True, "values": {"VRAM_WEIGHTS_MIB": "22000", "VRAM_KV_MIB": "5120"}},
+        files={
+            **FILES,
+            "env": {**FILES["env"], "exists": True, "values": {"VRAM_WEIGHTS_MIB": "22000", "VRAM_KV_MIB": "5120"}},
+        },
         there={"texts": {ENV: env.replace("5120", "$(x)"), SERVE: "#!/bin/sh\n"}, "entries": []},
         others=[{"service": "other", "stance": "in_the_way", "both_run": False, "says": "Other runs."}],
     )
@@ -149,7 +163,7 @@ def test_the_first_thing_that_stands_in_the_way_is_told(tmp_path: pathlib.Path) 
     assert fails().startswith("image=i was asked, and flashnext is a plain process")
     request["image"] = ""
     assert "VRAM_WEIGHTS_MIB is 22000 in the fleet directory, and 24000 on the host, which runs it." in fails()
-    told["env"]["values"]["VRAM_WEIGHTS_MIB"] = "24000"
+    told["files"]["env"]["values"]["VRAM_WEIGHTS_MIB"] = "24000"
     assert fails().endswith("Or let it go with -e drift=apply.")
     told["boot"]["ledger"] = ledger(flags=FLAGS)
     assert fails().startswith("to=0123456789ab names no line of the record")
