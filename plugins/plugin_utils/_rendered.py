@@ -26,8 +26,9 @@ def rendered_run(
 ) -> dict[str, t.Any]:
     """A planned run with what roles/endpoint/README.md lists as set by files.
 
-    ``history`` is then what the header will say, and ``failure`` why the plan cannot be written, or None. ``about``: ``host``, ``drift`` (what the command decides), ``env_path`` and ``serve_path`` (on
-    the host), ``documents`` (kind to text, of the fleet directory), ``check`` and ``undo`` (the command).
+    ``history`` is then what the header will say, and ``failure`` why the plan cannot be written, or None. ``about``:
+    ``host``, ``drift`` (what the command decides), ``env_path`` and ``serve_path`` (on the host), ``documents`` (kind
+    to text, of the fleet directory), ``timeouts`` (in seconds, has stop), ``check`` and ``undo`` (the command).
     """
     try:
         return _rendered({**run, "service": service, "making": None, "failure": None}, service, about)
@@ -52,7 +53,7 @@ def _rendered(run: dict[str, t.Any], service: t.Mapping[str, t.Any], about: t.Ma
             return _refused(run, objection)
         run["making"] = _line(run, service, host)
     history = run["history"] = _history.history(run["record"], plan["to"], run["making"])
-    serve = _templates.serve_script(service, host)
+    serve = _templates.serve_script(service, host, float(about["timeouts"]["stop"]))
     texts, there = (
         {
             "env": _env_text.env_text(values, service, host, history, current[side]["env"]),

@@ -36,8 +36,6 @@ _OWN_OPTIONS = {
 }
 # Short options without a value, which others follow in the same word: -it, -dt, -ite NAME=VALUE.
 _SHORT = "-[itPq]*"
-# The role's own, where a service states no `timeouts.stop`.
-_STOP_SECONDS = 60
 # What becomes of a container's output with these log drivers: nobody can read the boot afterwards.
 _UNREADABLE_DRIVERS = ("none", "passthrough", "passthrough-tty")
 
@@ -78,9 +76,10 @@ def managed_by(service: Service) -> dict[str, t.Any]:
     }
 
 
-def engine_command(service: Service) -> list[str]:
+def engine_command(service: Service, stop_seconds: float | None = None) -> list[str]:
     """The words that start the engine, up to its image or its first flag.
 
+    ``stop_seconds`` is how long a switch waits for it to end; None leaves that to the runtime.
     Raises RadianceError ``container_options_unfit``.
     """
     if not service.get("runtime"):
@@ -95,9 +94,8 @@ def engine_command(service: Service) -> list[str]:
     words = [runtime, "run", "--rm", *replace, "--name", name, "--init", "--network", "host"]
     options = [str(word) for word in service.get("container_options") or []]
     # Whoever stops the container by the runtime gives the engine as long as a switch does, and not ten seconds.
-    if not any(word.partition("=")[0] == "--stop-timeout" for word in options):
-        seconds = (service.get("timeouts") or {}).get("stop", _STOP_SECONDS)
-        words += ["--stop-timeout", str(math.ceil(float(seconds)))]
+    if stop_seconds is not None and not any(word.partition("=")[0] == "--stop-timeout" for word in options):
+        words += ["--stop-timeout", str(math.ceil(stop_seconds))]
     return [*words, *options]
 
 

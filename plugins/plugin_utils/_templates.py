@@ -32,9 +32,10 @@ def _compiled(name: str) -> jinja2.Template:
 _SERVE, _GATES = _compiled("serve.sh.j2"), _compiled("gates.bats.j2")
 
 
-def serve_script(service: t.Mapping[str, t.Any], host: str) -> str:
+def serve_script(service: t.Mapping[str, t.Any], host: str, stop_seconds: float) -> str:
     """The script that starts the service with the values of its env.
 
+    ``stop_seconds`` is the timeout of a switch's stop.
     Raises RadianceError ``container_options_unfit``, ``flag_unfit`` and ``env_names_unfit``.
     """
     files = _files.file_names(service, host)
@@ -48,7 +49,7 @@ def serve_script(service: t.Mapping[str, t.Any], host: str) -> str:
         runtime=service.get("runtime"),
         leftover=_service.leftover_command(service),
         api_key_file=service.get("api_key_file"),
-        command=_service.engine_command(service),
+        command=_service.engine_command(service, stop_seconds),
         flags={flag: _files.key_of(flag) if value else "" for flag, value in _files.declared_flags(service).items()},
         keys=_files.env_keys(service),
     )

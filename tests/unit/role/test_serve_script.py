@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     for service in services:
         (top / "scripts" / f"{service['name']}.env").write_text(ENV)
         script = top / "scripts" / f"serve-{service['name']}.sh"
-        script.write_text(_templates.serve_script(service, "alpha"))
+        script.write_text(_templates.serve_script(service, "alpha", 60))
         script.chmod(0o755)
     return top
 

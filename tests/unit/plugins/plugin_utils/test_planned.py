@@ -37,7 +37,7 @@ ABOUT: dict[str, t.Any] = {
     "told": "",
     "uncommitted": False,
     "undo": "UNDO",
-    "timeouts": {"ready": 1800, "probe": 1800},
+    "timeouts": {"stop": 60, "ready": 1800, "probe": 1800},
     "probes": "none",
     "rate": {"prompt_tokens": 43500, "generate_tokens": 512, "runs": 2},
     "read_only": False,
@@ -93,6 +93,17 @@ def test_the_files_of_a_run_that_was_never_planned_name_their_service_themselves
     run = {name: value for name, value in planned().items() if name != "service"}
     rendered = _rendered.rendered_run(run, SERVICE, {**ABOUT, "documents": {"runbook": "", "log": ""}})
     assert (rendered["failure"], rendered["service"]["name"]) == (None, "flashnext")
+
+
+def test_whoever_stops_a_container_waits_as_long_as_a_switch_does() -> None:
+    process = ("engine", "log", "pid_file")
+    service = {name: value for name, value in SERVICE.items() if name not in process}
+    service |= {"manager": "systemd", "runtime": "podman", "image": "radiance:1.0.13"}
+    about = {**ABOUT, "timeouts": {**ABOUT["timeouts"], "stop": 299.5}}
+    rendered = _rendered.rendered_run(planned(), service, about)
+    assert rendered["failure"] is None
+    for text in (rendered["texts"]["serve"], rendered["target_files"]["serve"]):
+        assert "--network host --stop-timeout 300 " in text
 
 
 def test_what_stays_has_no_line_of_the_record() -> None:

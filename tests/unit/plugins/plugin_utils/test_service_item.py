@@ -170,16 +170,17 @@ def test_the_command_of_each_engine() -> None:
     ]
     options = ["--device", "/dev/kfd", "--log-driver=k8s-file", "--volume", "/srv/my models:/models"]
     # fmt: off
-    assert _service.engine_command({**PODMAN, "container": "fn", "container_options": options}) == [
+    assert _service.engine_command({**PODMAN, "container": "fn", "container_options": options}, 60.0) == [
         "podman", "run", "--rm", "--replace", "--name", "fn", "--init", "--network", "host",
         "--stop-timeout", "60", *options,
     ]
-    assert _service.engine_command(DOCKER) == [
+    assert _service.engine_command(DOCKER, 60.0) == [
         "docker", "run", "--rm", "--name", "flashnext", "--init", "--network", "host", "--stop-timeout", "60",
     ]
-    assert _service.engine_command({**DOCKER, "timeouts": {"stop": 20.5}})[-2:] == ["--stop-timeout", "21"]
+    assert _service.engine_command(DOCKER, 20.5)[-2:] == ["--stop-timeout", "21"]
+    assert _service.engine_command(DOCKER)[-2:] == ["--network", "host"]
     own = {**DOCKER, "container_options": ["--stop-timeout=5"]}
-    assert _service.engine_command(own)[-3:] == ["--network", "host", "--stop-timeout=5"]
+    assert _service.engine_command(own, 60.0)[-3:] == ["--network", "host", "--stop-timeout=5"]
     # fmt: on
 
 
