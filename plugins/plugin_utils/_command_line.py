@@ -33,7 +33,7 @@ def unheard(extra_vars: t.Sequence[t.Any]) -> str:
                 f"its own: -e \"NAME='{words}'\"."
             )
         for name in given:
-            near = difflib.get_close_matches(name, REQUEST + _OF_PLAYBOOKS, n=1, cutoff=0.8)
+            near = difflib.get_close_matches(name.lower(), REQUEST + _OF_PLAYBOOKS, n=1, cutoff=0.8)
             if near and name != near[0]:
                 return f"-e names {name}, which nothing here takes. Write {near[0]}, if that is meant."
     return ""

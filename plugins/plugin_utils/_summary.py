@@ -103,7 +103,8 @@ def host_outcome(
         lost = failed["word"] == "not_reached" and known["word"] in ("refused", "drift")
         services.append({"service": name, **_told(failed if lost else known)})
     word = worst([item["word"] for item in services])
-    says = "; ".join(item["says"] for item in services if item["word"] == word)
+    # What refuses the command itself is the same for each of them.
+    says = "; ".join(dict.fromkeys(item["says"] for item in services if item["word"] == word))
     return {"word": word, "says": says, "services": services}
 
 

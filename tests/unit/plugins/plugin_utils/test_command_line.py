@@ -16,6 +16,8 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils._command_line imp
         (["max-num-seqs=2"], "Write max_num_seqs"),
         (['{"live_session": {"sessions": 2}}'], "Write live_sessions"),
         (["recept=save"], "Write receipt"),
+        (["Fill=true"], "-e names Fill, which nothing here takes. Write fill, if that is meant."),
+        (["KV_MIB=5120"], "Write kv_mib"),
         (["not_afer=06:00"], "Write not_after"),
         (["after_stopp=undo"], "Write after_stop"),
         (["fill"], "-e has 'fill', which belongs to no name."),

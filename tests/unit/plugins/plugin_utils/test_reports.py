@@ -283,6 +283,8 @@ def test_the_worst_service_is_the_hosts_word() -> None:
         {"service": "b", "word": "rolled_back", "says": "short"},
     ]
     assert _summary.host_outcome({}, done) == {"word": "rolled_back", "says": "short", "services": done}
+    both = [{"service": name, "word": "refused", "says": "no such image"} for name in ("a", "b")]
+    assert _summary.host_outcome({}, both)["says"] == "no such image"
     failed = _summary.host_outcome({"service": {"name": "c"}}, [], {"word": "refused", "says": "no"})
     assert (failed["word"], failed["services"][0]["service"]) == ("refused", "c")
 
