@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _container_options
+
 Service = t.Mapping[str, t.Any]
 
 # All that a process of the host may do; and devices by a name of their own.
@@ -23,18 +25,8 @@ def container_notes(service: Service) -> list[str]:
     """Sentences; none for a service without a container."""
     if not service.get("runtime"):
         return []
-    given = _options([str(word) for word in service.get("container_options") or []])
+    given = _container_options.options_of(service)
     return [*_lacking(service, given), *_relabels(service, given), *_names_of_groups(service, given)]
-
-
-def _options(words: t.Sequence[str]) -> list[tuple[str, str]]:
-    """Each option with its value, whether in one word or in two; a flag's is whatever follows."""
-    found = []
-    for position, word in enumerate(words):
-        if word.startswith("-"):
-            option, equals, value = word.partition("=")
-            found.append((option, value if equals else "".join(words[position + 1 : position + 2])))
-    return found
 
 
 def _lacking(service: Service, given: t.Sequence[tuple[str, str]]) -> list[str]:

@@ -11,11 +11,11 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import Ra
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.request import SOFT_GATES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import SHAPE_NAMES
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
+    _container_options,
     _image,
     _not_after,
     _plan_file,
     _probation,
-    _service,
 )
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._arms import known_arms
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF
@@ -130,7 +130,7 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
             return said
         for service in meant:
             if isinstance(service.get("container_options"), list):
-                _service.container_objection(service)
+                _container_options.require_fit(service)
         if request.get("plan") is not None:
             for service in meant:
                 _plan_file.reviewed_plan(str(request["plan"]), host, str(service.get("name")))

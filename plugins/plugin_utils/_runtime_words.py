@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 # Options of both runtimes that take no value, by their manuals podman-run(1) and docker-run(1).
@@ -36,11 +35,14 @@ _ALONE = (
     "--unsetenv-all",
     "--use-api-socket",
 )
-_SHORT_ALONE = re.compile(r"-[dtiPq]+")
+_ALONE_LETTERS = "dtiPq"
 
 
 def run_options(words: t.Sequence[str]) -> t.Iterator[tuple[int, str, str]]:
-    """Each option behind ``run`` with its position and its value; at last the image, with an empty option."""
+    """Each option behind ``run`` with its position and its value; at last the image, with an empty option.
+
+    Short options of one word, as of ``-ite NAME=VALUE``, come one by one.
+    """
     if "run" not in words:
         return
     at = list(words).index("run") + 1
@@ -51,15 +53,20 @@ def run_options(words: t.Sequence[str]) -> t.Iterator[tuple[int, str, str]]:
             yield (position if word != "--" else at, "", "")
             return
         option, equals, value = word.partition("=")
-        short = not word.startswith("--")
-        if equals and not short:
+        if not word.startswith("--"):
+            letters = word[1:]
+            while letters and letters[0] in _ALONE_LETTERS and letters[1:2] != "=":
+                yield position, f"-{letters[0]}", ""
+                letters = letters[1:]
+            if not letters:
+                continue
+            option, equals, value = f"-{letters[0]}", letters[1:], letters[1:].removeprefix("=")
+        if equals:
             yield position, option, value
-        elif word in _ALONE or (short and _SHORT_ALONE.fullmatch(word)):
-            yield position, word, ""
-        elif short and len(word) > 2 and not _SHORT_ALONE.fullmatch(word[:2]):
-            yield position, word[:2], word[2:].removeprefix("=")
+        elif option in _ALONE:
+            yield position, option, ""
         else:
-            yield position, word, words[at] if at < len(words) else ""
+            yield position, option, words[at] if at < len(words) else ""
             at += 1
 
 

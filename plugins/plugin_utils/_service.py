@@ -5,39 +5,16 @@
 from __future__ import annotations
 
 import math
-import re
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.process import is_secret
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.unit import SCOPES
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.manager import Manager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.process_manager import ProcessManager
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.systemd_manager import SystemdManager
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _schemas
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _container_options, _schemas
 
 Service = t.Mapping[str, t.Any]
-
-# What the serve script says itself, so that the switch finds the container again and sees it end.
-_OWN_OPTIONS = {
-    "--name": "the container is named by `container`",
-    "--replace": "the serve script does it",
-    "--rm": "the serve script does it",
-    "--init": "the serve script does it",
-    "--network": "the container has the network of the host, where the endpoint is probed",
-    "--net": "the container has the network of the host, where the endpoint is probed",
-    "--pod": "a pod has a network of its own, and the container that of the host, where the endpoint is probed",
-    "--pod-id-file": "a pod has a network of its own, and the container that of the host, where the endpoint is probed",
-    "--sig-proxy": "by it the runtime passes the stop of the unit on to the engine",
-    "--attach": "all that the engine prints has to reach the journal of the unit",
-    "-a": "all that the engine prints has to reach the journal of the unit",
-    "--detach": "the unit runs the container in the foreground, so that it ends with it",
-    "-d": "the unit runs the container in the foreground, so that it ends with it",
-}
-# Short options without a value, which others follow in the same word: -it, -dt, -ite NAME=VALUE.
-_SHORT = "-[itPq]*"
-# What becomes of a container's output with these log drivers: nobody can read the boot afterwards.
-_UNREADABLE_DRIVERS = ("none", "passthrough", "passthrough-tty")
 
 
 def require_fit(service: Service) -> None:
@@ -84,7 +61,7 @@ def engine_command(service: Service, stop_seconds: float | None = None) -> list[
     """
     if not service.get("runtime"):
         return [str(word) for word in service["engine"]]
-    container_objection(service)
+    _container_options.require_fit(service)
     runtime = str(service["runtime"])
     # A client that was killed leaves its container: podman puts the new one in its place, and for docker there is
     # leftover_command.
@@ -94,54 +71,9 @@ def engine_command(service: Service, stop_seconds: float | None = None) -> list[
     words = [runtime, "run", "--rm", *replace, "--name", name, "--init", "--network", "host"]
     options = [str(word) for word in service.get("container_options") or []]
     # Whoever stops the container by the runtime gives the engine as long as a switch does, and not ten seconds.
-    if stop_seconds is not None and not any(word.partition("=")[0] == "--stop-timeout" for word in options):
+    if stop_seconds is not None and "--stop-timeout" not in dict(_container_options.options_of(service)):
         words += ["--stop-timeout", str(math.ceil(stop_seconds))]
     return [*words, *options]
-
-
-def container_objection(service: Service) -> None:
-    """Hold the options of a container to what the serve script and the switch need of it.
-
-    Raises RadianceError ``container_options_unfit``, which names the option and never its value where that may be
-    a secret.
-    """
-    words = [str(word) for word in service.get("container_options") or []]
-    if words and not words[0].startswith("-"):
-        raise _unfit(service, f"begins with {words[0]!r}, which is no option: it would be taken for the image")
-    for position, word in enumerate(words):
-        option, equals, value = word.partition("=")
-        if not equals:
-            value = words[position + 1] if position + 1 < len(words) else ""
-        short = re.match(f"{_SHORT}([ad])", word)
-        own = f"-{short[1]}" if short else option
-        if own in _OWN_OPTIONS:
-            raise _unfit(service, f"has {own}: {_OWN_OPTIONS[own]}. Take it out")
-        if option == "--log-driver" and value in _UNREADABLE_DRIVERS:
-            drivers = "json-file, local" if service["runtime"] == "docker" else "k8s-file, json-file"
-            raise _unfit(
-                service,
-                f"has --log-driver {value}: nobody could read the boot of such a container afterwards. Take {drivers} "
-                "or journald, or leave it to the runtime",
-            )
-        variable = _variable(word, value)
-        if variable and is_secret(variable):
-            raise _unfit(
-                service,
-                f"sets {variable}, which carries a secret: its value would stand in the serve script and in the fleet "
-                "directory. Name a file with --env-file, or use --secret",
-            )
-
-
-def _variable(word: str, following: str) -> str:
-    """The name of the variable that an option sets to a value; empty where it sets none."""
-    match = re.fullmatch(rf"(?:--env=|{_SHORT}e=?)(?P<assignment>.+)", word)
-    assignment = match["assignment"] if match else following if re.fullmatch(f"--env|{_SHORT}e", word) else ""
-    name, equals, _value = assignment.partition("=")
-    return name if equals else ""
-
-
-def _unfit(service: Service, what: str) -> RadianceError:
-    return RadianceError(f"container_options of {service.get('name')} {what}.", code="container_options_unfit")
 
 
 def leftover_command(service: Service) -> list[str]:

@@ -29,7 +29,9 @@ def notes(*options: str, **fields: object) -> list[str]:
 
 def test_what_an_engine_wants_is_named_where_it_lacks() -> None:
     assert notes(*WHOLE) == []
-    assert notes("--privileged") == []
+    assert notes("--privileged") == notes("-it", "--privileged", "--device", "/dev/kfd") == []
+    # What stands in the place of a value is one.
+    assert notes("--label", "--privileged") == notes()
     assert notes("--volume", "/srv/models:/models:ro") == [
         "container_options of a have no --device /dev/kfd; no --device /dev/dri; no --security-opt seccomp=unconfined; "
         "no --group-add for the groups of /dev/kfd and /dev/dri, by number; no --ulimit memlock=-1 (rootless: "

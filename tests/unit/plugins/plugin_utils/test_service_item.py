@@ -205,7 +205,9 @@ def test_the_command_of_each_engine() -> None:
         (["--pod", "llm"], "--pod: a pod has a network of its own"),
         (["--pod-id-file=/run/pod"], "--pod-id-file: a pod has a network of its own"),
         (["--network", "bridge"], "--network: the container has the network of the host"),
-        (["localhost/other:1"], "begins with 'localhost/other:1', which is no option"),
+        (["localhost/other:1"], "has 'localhost/other:1', which is no option"),
+        (["--privileged", "localhost/other:1"], "has 'localhost/other:1', which is no option"),
+        (["--init"], "--init: the serve script does it"),
         (["--env", "HF_TOKEN=shown-to-nobody"], "sets HF_TOKEN, which carries a secret"),
         (["--env=API_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
         (["-eAPI_KEY=shown-to-nobody"], "sets API_KEY, which carries a secret"),
@@ -240,6 +242,8 @@ def test_a_log_that_nobody_could_read_names_the_drivers_of_its_runtime(service: 
         ["--log-driver", "journald"],
         ["--env", "HSA_OVERRIDE_GFX_VERSION=11.0.0", "--env-file", "/srv/x.env", "--env", "HF_TOKEN"],
         ["-t", "-it", "-v/data:/data", "-hdankserver", "--add-host", "a:1", "--annotation=a=d", "--device", "/dev/dri"],
+        # The value of another option is none of its own.
+        ["--label", "--init", "--annotation", "-d", "--memory-swap", "-1"],
         ["--ulimit", "memlock=-1", "--group-add", "keep-groups", "--security-opt=label=disable"],
     ],
 )
