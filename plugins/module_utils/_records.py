@@ -27,6 +27,8 @@ SCHEMA = "kvfleet.radiance/record/1"
 # Of one entry, in bytes. The longest of ours, a planned line, has some thousand.
 LONGEST_LINE = 1 << 20
 
+# So much of a line is shown, in characters.
+_SHOWN = 400
 # When they were written down is no part of them: the same one imported twice is one.
 _TIMELESS = ("arm", "past_verdict")
 VERDICTS = ("held", "killed", "void", "open")
@@ -227,6 +229,45 @@ def append(path: str, entries: t.Sequence[dict[str, t.Any]]) -> list[str]:
     if not existed:
         _durable.sync_folder(os.path.dirname(os.path.realpath(path)))
     return reports
+
+
+class Added(t.NamedTuple):
+    """``entries``: the whole record with the ``new`` ones; ``reports``: sentences about lines that were passed over."""
+
+    entries: list[dict[str, t.Any]]
+    new: list[dict[str, t.Any]]
+    reports: list[str]
+
+
+def add(path: str, entries: t.Sequence[dict[str, t.Any]], check_mode: bool) -> Added:
+    """Append what is not there yet, and make the folder of a first record; in check mode tell what would be.
+
+    Raises RadianceError ``record_invalid`` and ``record_unreachable``.
+    """
+    try:
+        present, reports = read_with_reports(path)
+        for value in entries:
+            check(value)
+        new = missing(present, entries)
+        if new and check_mode:
+            present = present + new
+        elif new:
+            os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+            append(path, new)
+            present = read(path)
+    except OSError as error:
+        raise RadianceError(
+            f"The record {path} cannot be read or written: {error.strerror}. Nothing was added to it; what is missing "
+            "there is added by the next run that can.",
+            code="record_unreachable",
+        ) from error
+    return Added(present, new, reports)
+
+
+def shown(value: t.Mapping[str, t.Any]) -> str:
+    """A line as a diff has it: of a plan, which has thousands of characters, the beginning."""
+    line = canonical(value)
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} … ({len(line):,} characters)"
 
 
 def _line_of(value: t.Mapping[str, t.Any]) -> bytes:

@@ -63,10 +63,8 @@ code:
   sample: secret_missing
 """
 
-import os
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _durable
+from ansible_collections.kvfleet.radiance.plugins.module_utils import _fleet_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 
@@ -83,33 +81,12 @@ def main() -> None:
     )
     # What is left in the parameters is returned with the result.
     content = module.params.pop("content")
-    path = os.path.realpath(module.params["path"])
-    mode = None if os.path.exists(path) else module.params["mode"]
     try:
-        changes = files.compare([files.wanted({"dest": path, "content": content, "mode": mode})])
-        files.check_writable(changes)
-        if not module.check_mode:
-            for change in changes:
-                _write(change)
+        changes = _fleet_file.keep(module.params["path"], content, module.params["mode"], module.check_mode)
     except RadianceError as error:
         module.fail_json(msg=error.text, code=error.code, **error.result)
-    except OSError as error:
-        module.fail_json(msg=f"{path} cannot be written: {error.strerror}.", code="file_unusable")
     result = {"diff": files.diffs(changes)} if module._diff else {}
     module.exit_json(changed=bool(changes), **result)
-
-
-def _write(change: files.Change) -> None:
-    """By a name of our own, since hosts of one fleet directory write side by side."""
-    folder, name = os.path.split(change.dest)
-    fresh = os.path.join(folder, f".{name}.{os.getpid()}.new")
-    try:
-        _durable.write_synced(fresh, change.after, change.mode, change.owner)
-        os.replace(fresh, change.dest)
-    except BaseException:
-        _durable.remove(fresh)
-        raise
-    _durable.sync_folder(folder)
 
 
 if __name__ == "__main__":

@@ -88,14 +88,9 @@ code:
   sample: record_invalid
 """
 
-import os
-import typing as t
-
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
-
-_SHOWN = 400
 
 
 def main() -> None:
@@ -109,37 +104,16 @@ def main() -> None:
     )
     path = module.params["path"]
     try:
-        present, reports = _records.read_with_reports(path)
-        for value in module.params["entries"]:
-            _records.check(value)
-        new = _records.missing(present, module.params["entries"])
-        if new and not module.check_mode:
-            os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-            _records.append(path, new)
-            present = _records.read(path)
-        elif new:
-            present = present + new
+        found = _records.add(path, module.params["entries"], module.check_mode)
     except RadianceError as error:
         module.fail_json(msg=error.text, code=error.code, **error.result)
-    except OSError as error:
-        module.fail_json(
-            msg=f"The record {path} cannot be read or written: {error.strerror}. Nothing was added to it; what is "
-            "missing there is added by the next run that can.",
-            code="record_unreachable",
-        )
-    for report in reports:
+    for report in found.reports:
         module.warn(f"{path}: {report}")
-    result = {"changed": bool(new), "added": len(new), "entries": present}
-    if new and module._diff:
-        lines = "".join(_shown(value) + "\n" for value in new)
+    result = {"changed": bool(found.new), "added": len(found.new), "entries": found.entries}
+    if found.new and module._diff:
+        lines = "".join(_records.shown(value) + "\n" for value in found.new)
         result["diff"] = {"before": "", "after": lines, "before_header": path, "after_header": path}
     module.exit_json(**result)
-
-
-def _shown(value: t.Mapping[str, t.Any]) -> str:
-    """A line as a diff has it: of a plan, which has thousands of characters, the beginning."""
-    line = _records.canonical(value)
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} … ({len(line):,} characters)"
 
 
 if __name__ == "__main__":

@@ -111,22 +111,13 @@ code:
   sample: file_unreadable
 """
 
-import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.kvfleet.radiance.plugins.module_utils import _records
-from ansible_collections.kvfleet.radiance.plugins.module_utils._hidden import hidden
-from ansible_collections.kvfleet.radiance.plugins.module_utils._regular_file import read_regular
+from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sources import boot_info
-from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.state import State
-
-# Of a file that a service starts from, in bytes.
-_LONGEST = 1 << 20
-_CLOSED = (
-    " A unit of the system needs ansible_become: true in the inventory; a service of a user is reached as that user."
-)
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.on_host import look
 
 
 def main() -> None:
@@ -142,22 +133,13 @@ def main() -> None:
         supports_check_mode=True,
     )
     boot = _boot_options(module)
-    root = module.params["state_dir"]
-    state = State(root, module.params["service"])
+    asked = module.params
     try:
-        found: dict[str, t.Any] = {
-            "interrupted": _is_there(state.journal),
-            "others_interrupted": [name for name in module.params["others"] if _is_there(State(root, name).journal)],
-            "on_probation": _is_there(state.probation) or _is_there(state.probation_ended),
-        }
-        texts = {path: _text(path) for path in module.params["files"]}
-        found["texts"] = {path: text for path, text in texts.items() if text is not None}
-        found["entries"], reports = _records.read_with_reports(state.records)
-    except OSError as error:
-        way_out = _CLOSED if isinstance(error, PermissionError) else " Put that right on the host, then run this again."
-        module.fail_json(msg=f"{error.filename} cannot be read: {error.strerror}.{way_out}", code="file_unreadable")
+        found, reports = look(asked["state_dir"], asked["service"], asked["files"], asked["others"])
+    except RadianceError as error:
+        module.fail_json(msg=error.text, code=error.code)
     for report in reports:
-        module.warn(f"{state.records}: {report}")
+        module.warn(report)
     if boot is not None:
         found["boot"] = boot_info.boot_info(boot, module.warn, module.no_log_values.add)
     module.exit_json(changed=False, **found)
@@ -174,23 +156,6 @@ def _boot_options(module: AnsibleModule) -> dict[str, t.Any] | None:
     if checked.error_messages:
         module.fail_json(msg=f"boot: {'; '.join(checked.error_messages)}")
     return {**checked.validated_parameters, "api_key": None}
-
-
-def _is_there(path: str) -> bool:
-    """Whether it exists. Raises OSError where that cannot be seen."""
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _text(path: str) -> str | None:
-    """The content without its secrets, None of a file that does not exist. Raises OSError, of what is no file too."""
-    try:
-        return hidden(read_regular(path, _LONGEST).decode("utf-8", "replace"))
-    except FileNotFoundError:
-        return None
 
 
 if __name__ == "__main__":

@@ -254,7 +254,8 @@ options:
     description:
       - Seconds to wait until the cards have the memory of the old process back, where the process has a card open
         and the machine shows its memory.
-      - A driver may give it back late. A wait that ends too early ends in a roll-back, whose boot lacks the same memory.
+      - A driver may give it back late. A wait that ends too early ends in a roll-back, whose boot lacks the same
+        memory.
     type: float
     default: 120
   ready_timeout:

@@ -88,8 +88,8 @@ def compare(files: t.Sequence[Wanted]) -> list[Change]:
             status = os.stat(item.dest) if before is not None else None
         except OSError as error:
             raise RadianceError(
-                f"{item.dest} cannot be read: {error.strerror}. Nothing was changed. Put that right on the target, "
-                "then run this again.",
+                f"{item.dest} cannot be read: {error.strerror}. Nothing was changed. Put that right, then run "
+                "this again.",
                 code="file_unusable",
             ) from error
         mode_before = stat.S_IMODE(status.st_mode) if status else None

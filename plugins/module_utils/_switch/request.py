@@ -18,8 +18,8 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._sources.unit imp
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import files
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.needed import Need
 
-# The module's options that are seconds, with their defaults, which are those of the role. The wait for the memory of the
-# cards is the longer one: given up too early it ends in a way back that lacks the same memory.
+# The module's options that are seconds, with their defaults, which are those of the role. The wait for the memory of
+# the cards is the longer one: given up too early it ends in a way back that lacks the same memory.
 TIMEOUTS: t.Mapping[str, int] = {"drain_timeout": 60, "stop_timeout": 60, "release_timeout": 120, "ready_timeout": 1800}
 _SERVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*")
 _EXPECT = ("to", "predictions", "attempt", "host", "flags", "image", "image_digest")

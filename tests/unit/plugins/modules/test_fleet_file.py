@@ -87,7 +87,10 @@ def test_what_cannot_be_written_is_refused_and_left(tmp_path: pathlib.Path) -> N
     assert found["msg"].startswith("line 1 holds a secret, 'HF_TOKEN=********', which the file there does not have.")
     assert (tmp_path / "a").read_text() == "API_KEY=hunter2\n"
     found = run(tmp_path, "A=1\n")
-    assert (found["code"], found["msg"]) == ("file_unusable", f"{tmp_path} cannot be read: it is no regular file.")
+    says = (
+        f"{tmp_path} cannot be read: it is no regular file. Nothing was changed. Put that right, then run this again."
+    )
+    assert (found["code"], found["msg"]) == ("file_unusable", says)
     found = run(tmp_path / "none" / "a", "A=1\n")
     assert found["code"] == "file_unusable"
     assert found["msg"] == f"{tmp_path}/none/a cannot be written: No such file or directory."

@@ -139,7 +139,7 @@ def test_a_folder_that_is_closed_to_this_user_comes_with_the_way_in(
     def closed(path: str) -> t.NoReturn:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(service_info.os, "stat", closed)  # root, which may run this, may look everywhere
+    monkeypatch.setattr("os.stat", closed)  # root, which may run this, may look everywhere
     options = {"service": "flashnext", "state_dir": "/srv/radiance/.kvfleet"}
     with patch_module_args(options), pytest.raises(SystemExit):
         service_info.main()
