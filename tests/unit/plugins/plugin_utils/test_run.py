@@ -30,22 +30,22 @@ def test_there_is_something_to_do(restart: bool, request_: t.Any, there: t.Any, 
 
 
 @pytest.mark.parametrize(
-    ("predicted", "capacity", "sequences"),
+    ("predicted", "capacity", "sequences", "unswitched"),
     [
-        ([2.9], {"full_length_sessions": 5}, 2),
-        ([0.4], None, 1),
-        ([], {"full_length_sessions": 2}, 2),
-        ([], {"full_length_sessions": None}, 3),
-        ([], None, 3),
+        ([2.9], {"full_length_sessions": 5}, 2, 2),
+        ([0.4], None, 1, 1),
+        ([], {"full_length_sessions": 2}, 2, 3),
+        ([], {"full_length_sessions": None}, 3, 3),
+        ([], None, 3, 3),
     ],
 )
 def test_a_pool_is_asked_for_what_it_was_predicted_to_back(
-    example: t.Any, predicted: list[float], capacity: t.Any, sequences: int
+    example: t.Any, predicted: list[float], capacity: t.Any, sequences: int, unswitched: int
 ) -> None:
     predictions = [{"quantity": "sequences_backed", "low": low} for low in predicted]
     run = {"plan": {"to": example.new, "predictions": predictions}, "switched": {"ledger": {"capacity": capacity}}}
     assert _run.probed_shape(run) == {**example.new, "max_num_seqs": sequences}
-    assert _run.probed_shape({**run, "switched": None})["max_num_seqs"] in (sequences, 3)
+    assert _run.probed_shape({**run, "switched": None})["max_num_seqs"] == unswitched
 
 
 def test_a_plan_tells_of_probations() -> None:
