@@ -108,6 +108,10 @@ def request_objection(request: t.Mapping[str, t.Any], services: t.Sequence[t.Map
         if not services:
             return f"{host} declares no endpoint_services in the inventory."
         names = [str(service["name"]) for service in services if service.get("name")]
+        odd = next((name for name in names if not name.isprintable() or name.split() != [name]), None)
+        if odd is not None:
+            # Its schema would refuse it too, and name it in a table.
+            return f"{host} declares {odd!r} in endpoint_services. Name a service in one word."
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             return (

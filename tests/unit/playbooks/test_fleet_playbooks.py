@@ -28,13 +28,14 @@ def failing(said: str) -> list[str]:
 
 @pytest.fixture
 def fleet(tmp_path: pathlib.Path) -> Fleet:
-    """Three hosts: one is down, one wants a password for sudo, one declares no service."""
-    fleet = Fleet(tmp_path, ["down", "locked", "bare"])
+    """Four hosts: one is down, one wants a password for sudo, one declares no service, one names what is nowhere."""
+    fleet = Fleet(tmp_path, ["down", "locked", "bare", "unset"])
     silent = script(tmp_path / "ssh", "echo 'no route to host' >&2; exit 255")
     fleet.hosts["down"] |= {"ansible_connection": "ssh", "ansible_ssh_executable": silent, "ansible_host": "127.0.0.1"}
     sudo = script(tmp_path / "sudo", "echo 'sudo: a password is required' >&2; exit 1")
     fleet.hosts["locked"] |= {"ansible_become": True, "ansible_become_user": "nobody", "ansible_become_exe": sudo}
     del fleet.hosts["bare"]["endpoint_services"]
+    fleet.hosts["unset"]["endpoint_services"] = "{{ nonesuch }}"
     tell = script(
         tmp_path / "tell",
         f'cat > "{tmp_path}/told"; echo "$1" > "{tmp_path}/words"; echo "no such channel" >&2; exit 3',
@@ -48,15 +49,16 @@ def test_every_host_that_is_lost_has_its_word_and_the_end_is_told(fleet: Fleet) 
     assert code != 0
     summary = fleet.summary()
     words = {line["host"]: line["word"] for line in summary["hosts"]}
-    assert words == {"down": "not_reached", "locked": "refused", "bare": "refused"}
-    assert summary["failed"] == ["down", "locked", "bare"]
+    assert words == {"down": "not_reached", "locked": "refused", "bare": "refused", "unset": "refused"}
+    assert summary["failed"] == ["down", "locked", "bare", "unset"]
     assert summary["done"] == summary["not_started"] == summary["undone"] == []
     says = {line["host"]: line["says"] for line in summary["hosts"]}
     assert says["down"].endswith("no route to host")
     assert "password" in says["locked"]
     assert "declares no endpoint_services" in says["bare"]
-    assert "failed down, locked, bare" in said
-    assert failing(said) == ["bare", "down", "locked"]
+    assert "'nonesuch' is undefined" in says["unset"]
+    assert "failed down, locked, bare, unset" in said
+    assert failing(said) == ["bare", "down", "locked", "unset"]
     # Told word by word, and what becomes of it changes nothing.
     assert json.loads((fleet.path / "told").read_text()) == summary
     assert (fleet.path / "words").read_text() == "$HOME; ops\n"
@@ -71,14 +73,14 @@ def test_every_host_that_is_lost_has_its_word_and_the_end_is_told(fleet: Fleet) 
 def test_plans_that_cannot_be_made_are_one_line_each(fleet: Fleet) -> None:
     code, said = fleet.play("plan", "-e", f"plan_file={fleet.path}/plan.json")
     assert code != 0
-    assert "0 planned, 3 not" in said
+    assert "0 planned, 4 not" in said
     for line in (
         "down flashnext not_reached: the host does not answer: ",
         "bare – refused: bare declares no endpoint_services",
     ):
         assert line in said
     assert "plan.json is not written: it holds the plans of every host, or none." in said
-    assert failing(said) == ["bare", "down", "locked"]
+    assert failing(said) == ["bare", "down", "locked", "unset"]
     assert not (fleet.path / "plan.json").exists()
     assert not (fleet.path / "told").exists()
 

@@ -107,6 +107,9 @@ def test_services_by_name(example: t.Any) -> None:
     assert said == (
         "dankserver declares 'flashnext' more than once in endpoint_services. Give each service a name of its own."
     )
+    for name in ("flash\nnext", "flashnext\n", "flash next", "flash\x1b[2Jnext"):
+        said = _request.request_objection({}, [{**example.service, "name": name}], "dankserver")
+        assert said == f"dankserver declares {name!r} in endpoint_services. Name a service in one word."
     odd: t.Any
     for odd in ({"name": "flashnext"}, "flashnext", [None], ["flashnext"]):
         said = _request.request_objection({}, odd, "dankserver")
