@@ -80,7 +80,6 @@ def _work(request: Request, state: State, run: Run) -> None:
         _tell_no_probation(request, run)
         return
     manager = manager_of(request.manager)
-    probation.confirm(state, run, request)
     boot_guard.prepare(manager, state, run, check_mode=False, others=found.in_the_way)
     journal = Journal.begin(
         state,

@@ -76,6 +76,8 @@ class Transaction(WayBack):
                 drain.wait_idle(phase, self.request.endpoint, self.request.api_key_file, self.request.drain_timeout)
             says = phase.says
             phase.says = "; ".join([says, *handover.wait_idle(self.request, phase, self.others)])
+        # What is on probation stays watched by a switch that does not come to its stop.
+        probation.confirm(self.state, self.run, self.request)
 
     def cancel(self) -> None:
         """End a transaction that stopped nothing: the gateway gets its service back, the staged files go."""
