@@ -486,7 +486,10 @@ findings:
   type: list
   elements: dict
 downtime_seconds:
-  description: Seconds from the stop signal until a pair served, null where nothing was stopped or nothing serves.
+  description:
+    - Seconds from the stop signal until a pair served, null where nothing was stopped or nothing serves.
+    - It is null as well where an interrupted switch is finished whose pair served before this call, since nobody has
+      seen from when on.
   returned: always
   type: float
 receipt:

@@ -99,6 +99,17 @@ def serves(manager: Manager, found: Process, endpoint: str | None) -> bool:
     return manager.has_printed(found) and bool(manager.reading().ledger["ready"])
 
 
+def is_up(manager: Manager, boot: t.Mapping[str, t.Any], endpoint: str | None) -> bool:
+    """Whether that very boot has printed that it listens, and with an endpoint whether /health answers 200."""
+    text = manager.text(boot)
+    try:
+        text.poll()
+        ready = bool(read_ledger(text.lines(), source={}, bounded=text.bounded)["ready"])
+    finally:
+        text.close()
+    return ready and (endpoint is None or healthy(endpoint)[0])
+
+
 def _follow(
     manager: Manager,
     boot: t.Mapping[str, t.Any],

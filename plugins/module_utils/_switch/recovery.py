@@ -220,12 +220,14 @@ def _back(transaction: Transaction) -> str:
 
 def _adopt(transaction: Transaction) -> None:
     """Make the live process the journal's boot, whoever started it."""
-    journal = transaction.journal
+    journal, manager = transaction.journal, transaction.manager
     boot = journal.data["boot"]
-    found = transaction.manager.current()
-    if found is None or (boot is not None and boot["pid"] is not None and transaction.manager.lives(boot)):
+    found = manager.current()
+    if found is None:
         return
-    journal.enter(journal.data["phase"], boot=transaction.manager.boot_of(found, boot))
+    if boot is None or boot["pid"] is None or not manager.lives(boot):
+        journal.enter(journal.data["phase"], boot=manager.boot_of(found, boot))
+    transaction.served_before = boots.is_up(manager, journal.data["boot"], transaction.request.endpoint)
 
 
 def _raise_if_down(transaction: Transaction, error: RadianceError) -> None:

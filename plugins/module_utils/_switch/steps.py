@@ -37,6 +37,8 @@ class Steps:
         self.expect: dict[str, t.Any] = data["expect"]
         # In records: what the inventory calls it, else what it calls itself.
         self.host = str(self.expect.get("host") or platform.node())
+        # Whether it served when this run came to it: since when, nobody has seen.
+        self.served_before = False
         # What is stopped for this service, and started again where it does not hold.
         self.others: list[dict[str, t.Any]] = data["others"]
 
@@ -47,6 +49,7 @@ class Steps:
 
     def start(self) -> None:
         """Start whatever the files now say, in either direction."""
+        self.served_before = False
         boot = self.manager.next_boot()
         self.journal.enter("start", boot=boot)
         with self.run.phase("start") as phase:
@@ -75,7 +78,7 @@ class Steps:
             timeout=self.request.ready_timeout,
             endpoint=self.request.endpoint,
         )
-        self.run.downtime_seconds = seconds_since(self.journal.data["stopped"])
+        self.run.downtime_seconds = None if self.served_before else seconds_since(self.journal.data["stopped"])
         serving = self.manager.current()
         if serving is not None:
             # The engine's own process, which a manager may not know yet at the start.

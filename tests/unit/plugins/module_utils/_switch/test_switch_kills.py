@@ -226,9 +226,13 @@ def test_an_engine_that_was_loading_is_waited_for_and_kept(service: Service) -> 
 def test_the_same_switch_again_finishes_the_interrupted_one_and_is_done(service: Service) -> None:
     stale = "0123456789ab"
     killed_while_loading(service)
+    wait_until(service.serves)
     # The plan's boot is gone, but what the plan asks for is what has just been finished.
     result = service.run(NEW, fingerprint=stale)
     assert (result["outcome"], result["failed"], service.pair()) == ("switched", False, "25844+5119")
+    # Nobody has seen since when it serves, so that is no outage to expect of the next switch.
+    assert (result["downtime_seconds"], service.records()[0]["downtime_seconds"]) == (None, None)
+    assert result["says"].startswith(result["recovered"] + " Switched to 25,844 + 5,119.")
     assert service.run(NEW, fingerprint=stale)["code"] == "plan_is_stale"
 
 
