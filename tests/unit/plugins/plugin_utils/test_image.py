@@ -400,7 +400,7 @@ def test_a_controller_that_died_after_the_switch_is_explained_with_its_image(exa
     found = _drift.drift(fleet, target, flags, record, PODMAN, source)
     assert "IMAGE" in [item["name"] for item in found["findings"]]
     assert found["explained"] is True
-    assert f"put 25,844 + 5,119 MiB of the image {AFTER} there" in found["says"]
+    assert f"put 25,844 + 5,119 MiB of the image {AFTER} there" in found["notes"][0]
     unsaid = [planned(example, AFTER, "localhost/radiance:1.0.12"), switched(example, AFTER)]
     assert _drift.drift(fleet, target, flags, unsaid, PODMAN, source)["explained"] is False
     # To a release that splits the card itself: the pair is gone from the env.
