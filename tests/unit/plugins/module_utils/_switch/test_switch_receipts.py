@@ -92,7 +92,8 @@ def test_an_interrupted_switch_comes_first(service: Service) -> None:
     state = State(str(service.folder / "state"), "flash")
     state.make()
     manager = read_request(service.options()).manager
-    journal = pathlib.Path(Journal.begin(state, manager=manager, expect={"to": NEW}).path)
+    Journal.begin(state, manager=manager, expect={"to": NEW})
+    journal = pathlib.Path(state.journal)
     before = journal.read_text()
     for check_mode in (True, False):
         result = service.run(save_receipt=True, check_mode=check_mode)
