@@ -54,6 +54,7 @@ def _request_objection(request: dict[str, t.Any], services: list[dict[str, t.Any
 _FILTERS: dict[str, t.Callable[..., t.Any]] = {
     "adoption_survey": _adoption.survey,
     "all_good": _summary.all_good,
+    "bats_text": _rendered.bats_text,
     "boot_tried": _summary.boot_tried,
     "card_others": _handover.card_others,
     "chosen_services": _request.chosen,

@@ -22,6 +22,14 @@ _WHOLE = re.compile("0|[1-9][0-9]{0,8}")
 _NUMBERS = tuple(key for key in _words.ENV_OF.values() if key != "KV_CACHE_DTYPE")
 # A depth of 0 is one; a 0 of any other key leaves it to the engine, and nothing would be held to its gate.
 _MAY_BE_NONE = ("NUM_SPECULATIVE_TOKENS",)
+# The gates of a plan that an env alone can be held to.
+TESTED = (
+    "dtype_known",
+    "pair_within_ceiling",
+    "pool_meets_contract",
+    "pool_holds_live_sessions",
+    "rows_within_exact_wire",
+)
 # As the engine prints it: tp wire: LOSSY … Steps of at most 25 rows are exact: …
 _EXACT_ROWS = re.compile(r"\bat most ([0-9,]+) rows are exact")
 _ATOLL = (
@@ -33,8 +41,9 @@ _ATOLL = (
 class Gate(t.NamedTuple):
     """One bound. ``says`` is a sentence without its end, ``because`` the lines that it comes from.
 
-    ``measure`` is what of the keys is held to ``bound``: pair, pool, rows, sequences; number and dtype speak of each
-    key alone, and have no bound or a list of words. ``label`` is empty, personal reserve, or accepted.
+    ``measure`` is what of the keys is held to ``bound``: pair, pool, rows, sequences; number, dtype and shape speak of
+    each key alone, and have no bound, a list of words, or one bound a key. ``label`` is empty, personal reserve, or
+    accepted.
     """
 
     name: str
@@ -65,11 +74,15 @@ _MEASURES = {
 
 
 def gates(
-    text: str, plan: t.Mapping[str, t.Any] | None = None, service: t.Mapping[str, t.Any] | None = None
+    text: str,
+    plan: t.Mapping[str, t.Any] | None = None,
+    service: t.Mapping[str, t.Any] | None = None,
+    switched: t.Mapping[str, t.Any] | None = None,
 ) -> list[Gate]:
     """The gates of an env with this ``text``, by the ``plan`` that made its pair (None: none that is known).
 
-    A key that the env leaves to the engine has none. ``service`` tells what the env calls its keys.
+    A key that the env leaves to the engine has none. ``service`` tells what the env calls its keys. ``switched``: the
+    line of the record that put the pair there, once it runs; its boot may have settled closer than the one before.
     """
     stated = {key for key, value in _stated(text, service).items() if value}
     found = [
@@ -84,7 +97,11 @@ def gates(
         _dtype(_stated(text, service).get("KV_CACHE_DTYPE"), plan),
     ]
     if plan is not None:
-        found += [gate for gate in (_ceiling(plan), *_pool(plan), _rows(plan)) if gate is not None]
+        found += [
+            gate
+            for gate in (_shape(plan, stated), _ceiling(plan, switched), *_pool(plan), _rows(plan))
+            if gate is not None
+        ]
     return [gate for gate in found if gate.keys and stated.issuperset(gate.keys)]
 
 
@@ -111,7 +128,10 @@ def file_gates(
 
 
 def bats_gates(
-    text: str, plan: t.Mapping[str, t.Any] | None = None, service: t.Mapping[str, t.Any] | None = None
+    text: str,
+    plan: t.Mapping[str, t.Any] | None = None,
+    service: t.Mapping[str, t.Any] | None = None,
+    switched: t.Mapping[str, t.Any] | None = None,
 ) -> list[dict[str, t.Any]]:
     """The gates as tests: ``{name, says, label, because, code}``, ``code`` being lines of shell that fail with it."""
     keys = _files.env_keys(service) if service else {}
@@ -122,7 +142,7 @@ def bats_gates(
             "because": [_words.one_line(line) for line in gate.because],
             "code": _code(gate, [keys.get(key, key) for key in gate.keys]),
         }
-        for gate in gates(text, plan, service)
+        for gate in gates(text, plan, service, switched)
     ]
 
 
@@ -143,7 +163,19 @@ def _dtype(dtype: str | None, plan: t.Mapping[str, t.Any] | None) -> Gate:
     return Gate("dtype_known", ("KV_CACHE_DTYPE",), "dtype", known, says, (source,))
 
 
-def _ceiling(plan: t.Mapping[str, t.Any]) -> Gate | None:
+def _shape(plan: t.Mapping[str, t.Any], stated: t.Collection[str]) -> Gate | None:
+    """The bounds of the pool and of the ceiling are those of one shape: beside a larger one they would say nothing."""
+    contract, to = plan.get("contract"), plan["to"]
+    if not contract or contract["needed_mib"] is None or to.get("kv_mib") is None:
+        return None
+    keys = ("MAX_NUM_SEQS", "MAX_MODEL_LEN", "KV_CACHE_DTYPE")
+    bounds = {key: to[name] for name, key in _words.ENV_OF.items() if key in keys and key in stated and to.get(name)}
+    says = f"the shape is at most {_words.shape(to).rpartition(', ')[0]}, which the pool was planned for"
+    because = tuple(_env_text.contract_words(plan)[:1])
+    return Gate("shape_within_plan", tuple(bounds), "shape", tuple(bounds.values()), says, because)
+
+
+def _ceiling(plan: t.Mapping[str, t.Any], switched: t.Mapping[str, t.Any] | None) -> Gate | None:
     ceiling, to = plan.get("ceiling"), plan["to"]
     if not ceiling or to.get("weights_mib") is None or to.get("kv_mib") is None:
         return None
@@ -159,8 +191,22 @@ def _ceiling(plan: t.Mapping[str, t.Any]) -> Gate | None:
     if kept and limit < pair <= limit + ceiling["plus_minus_mib"]:
         # It was planned from another print of the same memory.
         says, limit = f"the pair is at most {pair:,} MiB: what ran is the ceiling, to its rounding", pair
+    proved, line = _proved(switched, pair)
+    # A pair that settled above its floor runs, whatever is reserved beside it.
+    proved = max(proved - reserves, pair)
+    if proved < math.floor(limit):
+        less = f" less a personal reserve of {reserves:,}" if reserves else ""
+        says = f"the pair is at most {math.floor(proved):,} MiB, the ceiling of the boot that proved it{less}"
+        because, limit = [*because, f"Proved: {line}"], proved
     keys = ("VRAM_WEIGHTS_MIB", "VRAM_KV_MIB")
     return _held(plan, Gate("pair_within_ceiling", keys, "pair", math.floor(limit), says, tuple(because), label), pair)
+
+
+def _proved(switched: t.Mapping[str, t.Any] | None, pair: float) -> tuple[float, str]:
+    """The ceiling in MiB, without reserves, of the boot of this pair, and the settled line that it comes from."""
+    settled = ((switched or {}).get("ledger") or {}).get("settled") or []
+    by_card = [(pair + card["free"]["mib"] - card["floor"]["mib"], str(card["line"])) for card in settled]
+    return min(by_card, default=(math.inf, ""))
 
 
 def _pool(plan: t.Mapping[str, t.Any]) -> list[Gate | None]:
@@ -227,6 +273,9 @@ def _failure(gate: Gate, values: t.Mapping[str, str | None]) -> list[str]:
     texts = [values[key] or "" for key in gate.keys]
     if gate.measure == "dtype":
         holds, found = texts[0] in gate.bound, f"{gate.keys[0]} is {texts[0]!r}"
+    elif gate.measure == "shape":
+        # The rendered shape is the planned one, key by key.
+        return []
     elif not all(_is_whole(key, text) for key, text in zip(gate.keys, texts, strict=True)):
         # Each gate of numbers would say so; the one that is about it is enough.
         holds, found = gate.measure != "number", f"it has {', '.join(map(repr, texts))}"
@@ -259,6 +308,14 @@ def _code(gate: Gate, keys: t.Sequence[str]) -> list[str]:
             "  case \"${!name-}\" in '' | *[!0-9]* | 0?* | ??????????*) false ;; esac",
             "done",
             *(f'[ "${{{name}-}}" != 0 ]' for name in some),
+        ]
+    if gate.measure == "shape":
+        return [
+            *(f'echo "{key} is ${{{key}-}}."' for key in keys),
+            *(
+                f'[ "${{{key}-}}" = {bound} ]' if isinstance(bound, str) else f'[ "${{{key}-}}" -le {bound} ]'
+                for key, bound in zip(keys, gate.bound, strict=True)
+            ),
         ]
     measure = _MEASURES[gate.measure]
     return [

@@ -68,11 +68,12 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
 
     ``making`` is the planned line of a plan that is about to run: files that are rendered for it speak of it.
 
-    Returns ``{made, predictions, failed, stated, outage_seconds, outage_at}``: ``made`` the planned line of the attempt
-    that put ``pair`` there (None: it was taken over as found), ``predictions`` its predictions with their verdicts,
-    ``failed`` the attempts after it that were rolled back ([{at, to, image, phase, says, predictions}], only what was
-    not held), ``stated`` whether a command stated the pair, ``outage_seconds`` of the last switch on record that held
-    (an attempt that failed tells how long failing took) and ``outage_at`` its time, both None without one.
+    Returns ``{made, switched, predictions, failed, stated, outage_seconds, outage_at}``: ``made`` the planned line of
+    the attempt that put ``pair`` there (None: it was taken over as found), ``switched`` the line of it that says so
+    (None: it is about to run), ``predictions`` its predictions with their verdicts, ``failed`` the attempts after it
+    that were rolled back ([{at, to, image, phase, says, predictions}], only what was not held), ``stated`` whether a
+    command stated the pair, ``outage_seconds`` of the last switch on record that held (an attempt that failed tells how
+    long failing took) and ``outage_at`` its time, both None without one.
     """
     made: list[Entry] | None = None
     failed: list[dict[str, t.Any]] = []
@@ -102,6 +103,7 @@ def history(record: t.Sequence[Entry], pair: t.Mapping[str, t.Any], making: Entr
     last = timed[-1] if timed else None
     return {
         "made": dict(made[0]) if made else None,
+        "switched": ended_by(made) if made else None,
         "predictions": judged(made) if made else [],
         "failed": failed,
         "stated": bool(made and isinstance(made[0]["request"].get("pair"), dict)),

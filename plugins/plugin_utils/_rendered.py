@@ -61,8 +61,7 @@ def _rendered(run: dict[str, t.Any], service: t.Mapping[str, t.Any], about: t.Ma
         }
         for side in ("fleet", "target")
     )
-    gates = _templates.gates_file(service, host, texts["env"], history["made"])
-    texts["bats"] = _managed_text.file_text(gates, "bats", service, host, current["fleet"]["bats"])
+    texts["bats"] = bats_text(texts["env"], service, host, history, current["fleet"]["bats"])
     run.update(texts=texts, target_files=there)
     objections = [
         _documents.fleet_document(text, kind, run, about)["objection"] for kind, text in about["documents"].items()
@@ -72,6 +71,14 @@ def _rendered(run: dict[str, t.Any], service: t.Mapping[str, t.Any], about: t.Ma
         name = _files.file_names(service, host)["env"]
         objections.append(f"The rendered {name} does not pass its gates: {' '.join(findings)}")
     return next((_refused(run, objection) for objection in objections if objection), run)
+
+
+def bats_text(
+    env: str, service: t.Mapping[str, t.Any], host: str, history: t.Mapping[str, t.Any], current: str | None = None
+) -> str:
+    """The gates of an env with this text; of a file that was adopted, ``current`` with its block written anew."""
+    gates = _templates.gates_file(service, host, env, history)
+    return _managed_text.file_text(gates, "bats", service, host, current)
 
 
 def _refused(run: t.Mapping[str, t.Any], objection: str) -> dict[str, t.Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import typing as t
 
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _history, _service
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _commands, _gates, _history, _service
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._markdown import cell, fenced, link, wrapped
 
 Entry = t.Mapping[str, t.Any]
@@ -41,7 +41,7 @@ def runbook_lines(name: str, about: t.Mapping[str, t.Any]) -> list[str]:
     lines = [f"## {name}: the VRAM pair", ""]
     lines += _where(about)
     lines += ["", f"### {name}: read the ledger", "", *_reading(about, attempt)]
-    lines += ["", f"### {name}: what the gates mean", "", *_gates(about, history["made"])]
+    lines += ["", f"### {name}: what the gates mean", "", *_gate_lines(about, history["made"])]
     return lines + ["", f"### {name}: resize, and return", "", *_how(about)]
 
 
@@ -121,10 +121,11 @@ def _on_the_host(service: t.Mapping[str, t.Any]) -> str:
     return f"{managed['source']} logs {managed['name']} 2>&1 | grep -aE '{_ROWS}'"
 
 
-def _gates(about: t.Mapping[str, t.Any], made: Entry | None) -> list[str]:
+def _gate_lines(about: t.Mapping[str, t.Any], made: Entry | None) -> list[str]:
     lines = wrapped(
         f"They hold before every restart. The bounds are in the header of {_link('env', about)}, and "
-        f"{_link('bats', about)} fails when somebody edits the env beyond them."
+        f"{_link('bats', about)} fails when somebody edits the env beyond them, or to a larger shape; what is "
+        "marked *plan only* takes the ledger as well, and only a plan judges it."
     )
     if made is None:
         return [*lines, "", "The next resize says which apply here, and by which lines of the boot."]
@@ -133,7 +134,8 @@ def _gates(about: t.Mapping[str, t.Any], made: Entry | None) -> list[str]:
     by_line: dict[str, list[str]] = {}
     for gate in gates:
         by_line.setdefault(" ".join(str(gate["from"]).split()), []).append(gate["name"])
-        lines += wrapped(f"- `{gate['name']}`: {MEANINGS[gate['name']]}", "  ")
+        alone = "" if gate["name"] in _gates.TESTED else " (*plan only*)"
+        lines += wrapped(f"- `{gate['name']}`{alone}: {MEANINGS[gate['name']]}", "  ")
         if gate.get("accepted"):
             lines += wrapped("  Not held to here, knowingly: the header of the env has the reason.", "  ")
     for line, names in by_line.items():

@@ -55,12 +55,13 @@ def serve_script(service: t.Mapping[str, t.Any], host: str, stop_seconds: float)
     )
 
 
-def gates_file(service: t.Mapping[str, t.Any], host: str, env: str, made: t.Mapping[str, t.Any] | None) -> str:
-    """The gates of an env with this text, in bats; ``made`` is the planned line that made its pair."""
+def gates_file(service: t.Mapping[str, t.Any], host: str, env: str, history: t.Mapping[str, t.Any]) -> str:
+    """The gates of an env with this text, in bats, by what ``history`` tells of its pair."""
+    made = history["made"]
     files = _files.file_names(service, host)
     return _GATES.render(
         name=service["name"],
         env_from_here=posixpath.relpath(files["env"], posixpath.dirname(files["bats"]) or "."),
         made=made,
-        gates=_gates.bats_gates(env, made["plan"] if made else None, service),
+        gates=_gates.bats_gates(env, made["plan"] if made else None, service, history["switched"]),
     )

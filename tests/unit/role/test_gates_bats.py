@@ -78,6 +78,15 @@ LIVE = {
     "needed_mib": 5100.2,
 }  # fmt: skip
 SMALL = ENV.replace("=5119", "=4000").replace("SEQS=3", "SEQS=12")
+PROVED = "card 1 settled at 214.00 MiB free against 209.19 MiB"
+SWITCHED = {
+    "ledger": {
+        "settled": [
+            {"card": 0, "free": {"mib": 215.3}, "floor": {"mib": 209.19}, "line": "card 0 settled at 215.30 MiB free"},
+            {"card": 1, "free": {"mib": 214.0}, "floor": {"mib": 209.19}, "line": PROVED},
+        ]
+    }
+}
 CASES: dict[str, tuple[str, dict[str, t.Any] | None]] = {
     "plain": (ENV, PLAN),
     "reserve": (
@@ -99,6 +108,7 @@ CASES: dict[str, tuple[str, dict[str, t.Any] | None]] = {
         )
         | {"predictions": [{"quantity": "sampler_rows", "low": 36, "high": 36}]},
     ),
+    "proved": (ENV, PLAN),
     "unknown": (ENV, None),
     "split-by-itself": (
         ENV.replace("VRAM_WEIGHTS_MIB=25844\nVRAM_KV_MIB=5119\n", ""),
@@ -109,7 +119,7 @@ CASES: dict[str, tuple[str, dict[str, t.Any] | None]] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A fleet directory with the gates of five services, rendered by the role's template, and its test command."""
+    """A fleet directory with the gates of six services, rendered by the role's template, and its test command."""
     top = tmp_path_factory.mktemp("a fleet")
     for name in ("scripts", "tests"):
         (top / name).mkdir()
@@ -119,13 +129,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
         (top / "scripts" / f"{name}.env").write_text(env)
         made = {"attempt": "0a1b2c3d4e5f", "at": "2026-11-01T00:00:00Z", "id": "9f8e7d6c5b4a", "plan": plan}
         bats = top / "tests" / f"{name}.bats"
-        bats.write_text(_templates.gates_file({"name": name}, "alpha", env, made if plan else None))
+        history = {"made": made if plan else None, "switched": SWITCHED if name == "proved" else None}
+        bats.write_text(_templates.gates_file({"name": name}, "alpha", env, history))
         bats.chmod(0o755)
     return top
 
 
 WHOLE = "the pair and the shape are whole numbers in plain digits"
 CEILING = "the pair is at most 30,969 MiB, the ceiling"
+PROVED_CEILING = "the pair is at most 30,967 MiB, the ceiling of the boot that proved it"
+SHAPE = "the shape is at most 3 x 200,000 tokens, fp8, which the pool was planned for"
 POOL = "the pool has at least 5,063 MiB, the contract"
 ROWS = "a full decode step has at most 25 rows, which are exact on this wire"
 WEIGHTS, KV = "WEIGHTS_MIB=25844", "KV_MIB=5119"
@@ -134,16 +147,21 @@ WEIGHTS, KV = "WEIGHTS_MIB=25844", "KV_MIB=5119"
 # fmt: off
 EDITS: list[tuple[str, list[tuple[str, str]], list[str]]] = [
     # The bounds themselves: the ceiling, the contract, 24 rows.
-    ("plain", [(WEIGHTS, "WEIGHTS_MIB=25850"), ("SEQS=3", "SEQS=8"), ("DTYPE=fp8", "DTYPE=bf16"), ("=8000", "=1")], []),
+    ("plain", [(WEIGHTS, "WEIGHTS_MIB=25850"), ("SEQS=3", "SEQS=2"), ("LEN=200000", "LEN=199999")], []),
+    ("plain", [("SEQS=3", "SEQS=4")], [SHAPE]),
+    ("plain", [("LEN=200000", "LEN=200001")], [SHAPE]),
+    ("plain", [("DTYPE=fp8", "DTYPE=bf16")], [SHAPE]),
+    ("proved", [(WEIGHTS, "WEIGHTS_MIB=25848")], []),
+    ("proved", [(WEIGHTS, "WEIGHTS_MIB=25849")], [PROVED_CEILING]),
     ("plain", [(WEIGHTS, "WEIGHTS_MIB=25851")], [CEILING]),
     ("plain", [(KV, "KV_MIB=5063")], []),
     ("plain", [(KV, "KV_MIB=5062")], [POOL]),
-    ("plain", [("SEQS=3", "SEQS=9")], [ROWS]),
-    ("plain", [("TOKENS=2", "TOKENS=8"), ("DTYPE=fp8", "DTYPE=int4")], ["the KV dtype is bf16 or fp8", ROWS]),
+    ("plain", [("SEQS=3", "SEQS=9")], [SHAPE, ROWS]),
+    ("plain", [("TOKENS=2", "TOKENS=8"), ("DTYPE=fp8", "DTYPE=int4")], ["the KV dtype is bf16 or fp8", SHAPE, ROWS]),
     ("plain", [("LEN=200000", "LEN=0200000")], [WHOLE]),
-    ("plain", [("LEN=200000", "LEN=200000\r")], [WHOLE]),
-    ("plain", [("LEN=200000", "LEN=200_000")], [WHOLE]),
-    ("plain", [("MAX_MODEL_LEN=200000\n", "")], [WHOLE]),
+    ("plain", [("LEN=200000", "LEN=200000\r")], [WHOLE, SHAPE]),
+    ("plain", [("LEN=200000", "LEN=200_000")], [WHOLE, SHAPE]),
+    ("plain", [("MAX_MODEL_LEN=200000\n", "")], [WHOLE, SHAPE]),
     ("plain", [(KV, "KV_MIB=6,144")], [WHOLE, POOL]),
     ("plain", [(KV, "KV_MIB=")], [WHOLE, POOL]),
     # Its own choice, to the engine; and what 64 bits make 24,000 of.
@@ -154,6 +172,7 @@ EDITS: list[tuple[str, list[tuple[str, str]], list[str]]] = [
         "the pool has at least 5,101 MiB, which 2 live sessions need",
     ]),
     ("accepted", [("=4000", "=3999"), ("SEQS=12", "SEQS=13")], [
+        "the shape is at most 12 x 200,000 tokens, fp8, which the pool was planned for",
         f"{POOL}, or the 4,000 MiB that were accepted (accepted)",
         f"{ROWS}, or the 36 rows that were accepted (accepted)",
     ]),
@@ -197,15 +216,17 @@ def test_what_stands_in_the_rendered_gates(folder: pathlib.Path) -> None:
     # A reserve and what was accepted, with their reasons.
     assert 'a personal reserve: a "monitor" $(touch never) \\\n' in texts["reserve"]
     assert "# Accepted: short chats\n" in texts["accepted"]
+    # The boot that proved the pair, where it settled closer than the one before.
+    assert f"# Proved: {PROVED}\n@test" in texts["proved"]
     assert "# Accepted: the wire is good enough\n" in texts["accepted"]
     # Without a pair or a plan there is less to hold.
     counts = {name: text.count("@test") for name, text in texts.items()}
-    assert counts == {"plain": 5, "reserve": 6, "accepted": 5, "unknown": 2, "split-by-itself": 3}
+    assert counts == {"plain": 6, "reserve": 7, "accepted": 6, "proved": 6, "unknown": 2, "split-by-itself": 3}
     # Below its two first lines each test stands alone, as in somebody's own file.
     assert all(text.split("\n")[1].startswith("# kvfleet.radiance: managed; ") for text in texts.values())
     assert "setup" not in "".join(texts.values())
     files = [str(path) for path in sorted((folder / "tests").glob("*.*"))]
-    assert len(files) == 6
+    assert len(files) == 7
     subprocess.run(["shellcheck", "--norc", *files], check=True)
 
 

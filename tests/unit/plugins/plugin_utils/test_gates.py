@@ -47,6 +47,7 @@ def test_a_rendered_env_passes_its_gates(example: t.Any) -> None:
     assert of(_gates.gates(rendered(example), example.plan)) == {
         "whole_numbers": None,
         "dtype_known": ("bf16", "fp8"),
+        "shape_within_plan": (3, 200000, "fp8"),
         "pair_within_ceiling": 30969,
         "pool_meets_contract": 5063,
     }
@@ -68,6 +69,24 @@ def test_a_pair_over_the_ceiling_is_found_with_the_line_that_the_ceiling_comes_f
     )
 
 
+def test_the_boot_that_proved_a_pair_lowers_the_bound_and_never_below_the_pair(example: t.Any) -> None:
+    def bound(free: float, **reserve: t.Any) -> tuple[t.Any, str]:
+        example.plan["ceiling"].update(reserve)
+        line = f"card 0 settled at {free:.2f} MiB free"
+        card = {"card": 0, "free": {"mib": free}, "floor": {"mib": 209.19}, "line": line}
+        switched = {"ledger": {"settled": [card]}}
+        gate = _gates.gates(rendered(example), example.plan, None, switched)[3]
+        return gate.bound, gate.because[-1]
+
+    # 25,844 + 5,119 + 213.50 - 209.19, and what the plan's own boot gave.
+    assert bound(213.5) == (30967, "Proved: card 0 settled at 213.50 MiB free")
+    assert bound(215.3)[0] == 30969
+    assert bound(900.0)[0] == 30969
+    # 6 MiB were planned to stay for a monitor, and 4 of them did.
+    assert bound(213.5, reserve_mib=6, reserve_reason="a monitor")[0] == 30963
+    assert _gates.gates(rendered(example), example.plan, None, {"ledger": None})[3].bound == 30963
+
+
 def test_a_reserve_lowers_the_bound_and_is_labelled(example: t.Any) -> None:
     example.plan["ceiling"].update(reserve_mib=200, reserve_reason="a monitor")
     (said,) = _gates.file_gates(rendered(example), example.new, example.plan)
@@ -75,7 +94,13 @@ def test_a_reserve_lowers_the_bound_and_is_labelled(example: t.Any) -> None:
     example.plan["ceiling"].update(others_mib=300)
     (said,) = _gates.file_gates(rendered(example), example.new, example.plan)
     assert "at most 30,469 MiB, the ceiling of 30,969 less a personal reserve of 500" in said
-    assert [gate.label for gate in _gates.gates(rendered(example), example.plan)] == ["", "", "personal reserve", ""]
+    assert [gate.label for gate in _gates.gates(rendered(example), example.plan)] == [
+        "",
+        "",
+        "",
+        "personal reserve",
+        "",
+    ]
 
 
 def test_a_pool_under_the_contract_is_found_and_an_accepted_one_goes_no_further(example: t.Any) -> None:
@@ -139,7 +164,7 @@ def test_a_pair_over_its_ceiling_that_ran_before_is_held_to_what_ran(example: t.
     example.plan["gates"][0].update(holds=False, accepted="it ran here before")
     text, plan = rendered(example, VRAM_WEIGHTS_MIB="25900"), {**example.plan, "to": to}
     assert _gates.file_gates(text, to, plan) == []
-    gate = _gates.gates(text, plan)[2]
+    gate = _gates.gates(text, plan)[3]
     assert (gate.bound, gate.label, gate.because[-1]) == (31019, "accepted", "Accepted: it ran here before")
 
 

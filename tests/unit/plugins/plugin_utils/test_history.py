@@ -21,6 +21,7 @@ def test_no_record_says_nothing(example: t.Any) -> None:
         "failed": [],
         "stated": False,
         "outage_seconds": None,
+        "switched": None,
         "outage_at": None,
     }
 
