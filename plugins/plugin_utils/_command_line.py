@@ -14,15 +14,29 @@ import typing as t
 import yaml
 from ansible.parsing.splitter import parse_kv
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import REQUEST
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF
 
 # What single playbooks take beside it.
 _OF_PLAYBOOKS = ("all", "import", "log_dir", "plan_file", "receipt")
+# What a command may call otherwise: the words of the engine and its operators, and keys of a service in the inventory.
+_OTHERWISE = {
+    **{key.lower(): name for name, key in ENV_OF.items() if key.lower() not in REQUEST},
+    **dict.fromkeys(("slab", "slab_mib", "weights"), "weights_mib"),
+    **dict.fromkeys(("pool", "pool_mib", "kv"), "kv_mib"),
+    **dict.fromkeys(("rows", "sequences", "num_seqs", "max_seqs"), "max_num_seqs"),
+    **dict.fromkeys(("context", "model_len", "max_len"), "max_model_len"),
+    **dict.fromkeys(("dtype", "kv_dtype"), "kv_cache_dtype"),
+    **dict.fromkeys(("pair", "min_gain_mib"), "fill=true, or weights_mib and kv_mib"),
+    "depth": "num_speculative_tokens",
+    "host_pool": "host_pool_mib",
+}
 
 
 def unheard(extra_vars: t.Sequence[t.Any]) -> str:
     """What of the values of ``-e`` is meant for this collection and misses it, in a sentence; empty where nothing does.
 
-    A name of the operator's own is left alone: only one that is nearly a name of ours is taken for a slip.
+    A name of the operator's own is left alone: only one that is nearly a name of ours, or another word for it, is taken
+    for a slip.
     """
     for text in extra_vars:
         given = _given(str(text))
@@ -33,6 +47,9 @@ def unheard(extra_vars: t.Sequence[t.Any]) -> str:
                 f"its own: -e \"NAME='{words}'\"."
             )
         for name in given:
+            other = _OTHERWISE.get(name.lower().replace("-", "_"))
+            if other:
+                return f"-e names {name}, which nothing here takes. Write {other}, if that is meant."
             near = difflib.get_close_matches(name.lower(), REQUEST + _OF_PLAYBOOKS, n=1, cutoff=0.8)
             if near and name != near[0]:
                 return f"-e names {name}, which nothing here takes. Write {near[0]}, if that is meant."

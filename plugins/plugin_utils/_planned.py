@@ -75,6 +75,8 @@ def _planned(
             service, asked["image"], inspected, run["ledger"], asked.get("engine_version"), run["record"]
         )
     options = reviewed["request"] if reviewed else _options(run, request, back, image)
+    if reviewed and _plan_file.carried_out(reviewed, run["history"]["made"]):
+        reviewed, options = None, {**options, "pair": "keep"}
     plan = _plan.make_plan(run["ledger"], {name: value for name, value in options.items() if name != "image"})
     # What does not run is started, whatever changes.
     plan = {**plan, "restart": plan["restart"] or bool(run["down"])}

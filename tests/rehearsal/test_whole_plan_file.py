@@ -27,11 +27,18 @@ def test_a_plan_file_is_what_runs(used: Checkout) -> None:
     assert host_word(used) == "switched"
 
 
-def test_after_a_restart_in_between_it_is_refused(used: Checkout) -> None:
+def test_once_carried_out_it_changes_nothing(used: Checkout) -> None:
     boots = used.boots()
     run = used.rehearse("-e", f"plan={used.path / 'reviewed.json'}")
+    assert run.code == 0, run.text
+    assert (host_word(used), used.boots(), pair(used.target_env())) == ("unchanged", boots, REVIEWED)
+
+
+def test_after_a_restart_to_another_pair_it_is_refused(used: Checkout) -> None:
+    assert used.rehearse("-e", "weights_mib=24500", "-e", "kv_mib=5120").code == 0
+    boots, now = used.boots(), pair(used.target_env())
+    assert now == {"VRAM_WEIGHTS_MIB": "24500", "VRAM_KV_MIB": "5120"}
+    run = used.rehearse("-e", f"plan={used.path / 'reviewed.json'}")
     assert run.code != 0
-    assert "fingerprint" in run.words or "plan_is_stale" in run.words, run.text
-    assert host_word(used) == "refused"
-    assert used.boots() <= boots + 1
-    assert pair(used.target_env()) == REVIEWED
+    assert "the service was restarted since" in run.words, run.text
+    assert (host_word(used), used.boots(), pair(used.target_env())) == ("refused", boots, now)

@@ -38,7 +38,7 @@ def unreadable(text: str) -> RadianceError:
 
 def reason_missing(what: str, option: str) -> RadianceError:
     """A refusal of something that wants a reason and has none."""
-    return RadianceError(f"{what}, and {option} is empty: say why in {option}.", code="reason_missing")
+    return RadianceError(f"{what}, and {option} has no reason: say why in {option}.", code="reason_missing")
 
 
 def known(raw: object, names: t.Sequence[str], where: str) -> dict[str, t.Any]:
@@ -66,6 +66,12 @@ def text_of(given: t.Mapping[str, t.Any], name: str) -> str | None:
     if not isinstance(value, str):
         raise unreadable(f"{name} is {value!r}, which is not text. Put it in quotes.")
     return value.strip() or None
+
+
+def reason_of(given: t.Mapping[str, t.Any], name: str) -> str | None:
+    """A reason, or None: the word that stands for one in the commands that are printed is none."""
+    reason = text_of(given, name)
+    return None if reason in ("WHY", "WHO") else reason
 
 
 def choice_of(given: t.Mapping[str, t.Any], name: str, choices: t.Sequence[str], default: str) -> str:

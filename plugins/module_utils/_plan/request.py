@@ -17,6 +17,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.reading imp
     list_of,
     plain_number,
     reason_missing,
+    reason_of,
     text_of,
     unreadable,
 )
@@ -139,11 +140,11 @@ def read_request(raw: t.Mapping[str, t.Any]) -> Request:
     given = known(raw, _NAMES, "the request")
     pair, weights_mib, kv_mib = _pair(given.get("pair", "fill"))
     reserve_mib = whole_number(given.get("reserve_mib", 0), "reserve_mib")
-    reserve_reason = text_of(given, "reserve_reason")
+    reserve_reason = reason_of(given, "reserve_reason")
     if reserve_mib and not reserve_reason:
         raise reason_missing(f"reserve_mib is {reserve_mib}", "reserve_reason")
     backing = choice_of(given, "backing", ("full", "one_request"), "full")
-    backing_reason = text_of(given, "backing_reason")
+    backing_reason = reason_of(given, "backing_reason")
     if backing == "one_request" and not backing_reason:
         raise reason_missing("backing is one_request", "backing_reason")
     host_pool = given.get("host_pool_mib")
@@ -232,7 +233,7 @@ def _accept(raw: object) -> dict[str, str]:
     accepted = {}
     for entry in list_of(raw, "accept"):
         given = known(entry, ("gate", "reason"), "accept")
-        gate, reason = given.get("gate"), text_of(given, "reason")
+        gate, reason = given.get("gate"), reason_of(given, "reason")
         if gate in HARD_GATES:
             raise RadianceError(
                 f"accept names {gate!r}, a hard gate: no reason makes the engine take it. "

@@ -16,7 +16,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.reading imp
     list_of,
     plain_number,
     reason_missing,
-    text_of,
+    reason_of,
     unreadable,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._sizes import whole_number
@@ -69,7 +69,7 @@ def read_reserved(raw: object) -> tuple[Reserved, ...]:
         size = whole_number(given["mib"], f"{where}.mib")
         if card in found:
             raise unreadable(f"reserved_for_others_mib names card {card} twice. State it once, in all.")
-        reason = text_of(given, "reason")
+        reason = reason_of(given, "reason")
         if size and not reason:
             raise reason_missing(f"{where}.mib is {size}", f"{where}.reason")
         found[card] = Reserved(card, size, reason if size else None)

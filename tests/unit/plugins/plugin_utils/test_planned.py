@@ -126,6 +126,20 @@ def test_a_pair_that_a_command_stated_is_not_filled_and_that_is_told(example: t.
     assert note not in " ".join(" ".join(planned()["report"]).split())
 
 
+def test_a_reviewed_plan_that_made_the_pair_in_force_is_done(example: t.Any, tmp_path: pathlib.Path) -> None:
+    to = {**example.old, "max_num_seqs": 3}
+    made = example.planned(to=to, request={"pair": {"weights_mib": 24000, "kv_mib": 5120}})
+    item = {"host": "alpha", "service": "flashnext", "request": made["request"], "plan": made["plan"]}
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"schema": "kvfleet.radiance/plan-file/1", "plans": [item]}))
+    record = [made, example.switched(to=to)]
+    told = read(record=record, there={"texts": {}, "entries": record})
+    again = planned(told, request={"plan": str(file)})
+    assert (again["failure"], again["plan"]["restart"], again["plan"]["changes"]) == (None, False, [])
+    # Without that record it is the plan of a boot that is gone.
+    assert planned(request={"plan": str(file)})["failure"]["code"] == "plan_is_stale"
+
+
 def test_what_was_before_the_last_switch_is_completed_unless_it_is_to_be_applied(example: t.Any) -> None:
     now = {**example.old, "weights_mib": 24000, "kv_mib": 5120}
     before = {**now, "weights_mib": 22000}

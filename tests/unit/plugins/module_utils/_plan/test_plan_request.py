@@ -101,6 +101,7 @@ def test_zero_is_not_a_pool_that_anyone_means():
         ({"shape": {"kv_cache_dtype": "q8_0"}}, "dtype_unknown", "'q8_0'"),
         ({"backing": "some"}, "request_unreadable", "'some'"),
         ({"backing": "one_request"}, "reason_missing", "backing_reason"),
+        ({"backing": "one_request", "backing_reason": "WHY"}, "reason_missing", "say why in backing_reason"),
         ({"reserve_mib": 64}, "reason_missing", "reserve_reason"),
         ({"reserve_mib": 64, "reserve_reason": "  "}, "reason_missing", "reserve_reason"),
         ({"accept": [{"gate": "pool_meets_contract"}]}, "reason_missing", "pool_meets_contract"),
