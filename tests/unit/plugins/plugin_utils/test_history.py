@@ -73,6 +73,16 @@ def test_a_rolled_back_attempt_is_told_with_what_was_killed(example: t.Any) -> N
     ] == pytest.approx(41.2)
 
 
+def test_an_outage_that_nobody_saw_the_end_of_is_none_to_expect(example: t.Any) -> None:
+    seen = {**example.switched("aaaaaaaaaaaa"), "at": "2026-10-13T09:30:00Z"}
+    unseen = {**example.switched("bbbbbbbbbbbb"), "downtime_seconds": None}
+    told = _history.history(
+        [example.planned("aaaaaaaaaaaa"), seen, example.planned("bbbbbbbbbbbb"), unseen], example.new
+    )
+    assert (told["outage_seconds"], told["outage_at"]) == (41.2, "2026-10-13T09:30:00Z")
+    assert told["made"]["attempt"] == "bbbbbbbbbbbb"
+
+
 def test_a_later_good_attempt_ends_the_story_of_the_failed_ones(example: t.Any) -> None:
     record = [
         example.planned("aaaaaaaaaaaa"),
