@@ -15,6 +15,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _history,
     _image,
     _managed_text,
+    _record_lines,
 )
 
 
@@ -33,11 +34,14 @@ def known_run(
     host, texts, files = str(about["host"]), read["there"]["texts"], read["files"]
     on_host = {entry["id"] for entry in [*read["there"]["entries"], *read["returned"]]}
     ledger = _image.known_engine(read["boot"]["ledger"], read["record"])
+    late = _record_lines.late_verdicts(read["record"], ledger, host, str(service["name"]))
+    record = [*read["record"], *late]
     run: dict[str, t.Any] = {
         "service": dict(service),
         "ledger": ledger,
-        "record": list(read["record"]),
-        "lost": [entry for entry in read["record"] if entry["host"] == host and entry["id"] not in on_host],
+        "record": record,
+        "late": late,
+        "lost": [entry for entry in record if entry["host"] == host and entry["id"] not in on_host],
         "fleet": dict(files["env"]),
         "target": _managed_text.env_file(texts.get(about["env_path"], ""), service, host),
         "target_texts": dict(texts),

@@ -64,11 +64,6 @@ def _read(path: str, anew: str) -> dict[str, t.Any]:
     )
 
 
-def carried_out(reviewed: t.Mapping[str, t.Any], made: t.Mapping[str, t.Any] | None) -> bool:
-    """Whether ``made``, the planned line of the record that made the pair in force, is the reviewed plan."""
-    return made is not None and (made["request"], made["plan"]) == (reviewed["request"], reviewed["plan"])
-
-
 def hold_to_reviewed(plan: t.Mapping[str, t.Any], reviewed: t.Mapping[str, t.Any]) -> None:
     """Hold ``plan`` to the one that was reviewed.
 

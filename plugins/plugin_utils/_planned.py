@@ -20,6 +20,7 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _plan_file,
     _plan_report,
     _probation,
+    _record_lines,
     _rendered,
     _request,
     _ways_back,
@@ -30,6 +31,11 @@ _DIRTY = "The fleet directory has changes that are not committed; what is not pu
 _HELD_BACK = (
     "The inventory declares pair: fill, but a command stated the pair in force, so it stays; "
     "-e fill=true fills the card."
+)
+
+_LATE = (
+    "The run that made the pair in force ended before it judged its boot; {} verdicts of it go on record with the next "
+    "resize."
 )
 
 
@@ -75,7 +81,7 @@ def _planned(
             service, asked["image"], inspected, run["ledger"], asked.get("engine_version"), run["record"]
         )
     options = reviewed["request"] if reviewed else _options(run, request, back, image)
-    if reviewed and _plan_file.carried_out(reviewed, run["history"]["made"]):
+    if reviewed and _record_lines.carried_out(reviewed, run["history"]["made"]):
         reviewed, options = None, {**options, "pair": "keep"}
     plan = _plan.make_plan(run["ledger"], {name: value for name, value in options.items() if name != "image"})
     # What does not run is started, whatever changes.
@@ -143,6 +149,7 @@ def _told(
     needs = _not_after.time_needed(plan, cost)
     notes = [
         *_handover.handover_notes(service, run["others"], plan, about["handover"], about["undo"]),
+        *([_LATE.format(len(run["late"]))] if run["late"] else []),
         *run["drift"]["notes"],
         *([_HELD_BACK] if service.get("pair") == "fill" and options["pair"] == "keep" else []),
         *([_DIRTY] if about["uncommitted"] else []),

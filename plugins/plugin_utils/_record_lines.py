@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan, _records
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import pair_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.phases import BEFORE_STOP
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _history
 
@@ -31,11 +32,7 @@ def record_entry(
     if kind == "planned" and not attempt:
         attempt = _plan.attempt_id(fields["plan"], _history.new_image(fields))
     if kind == "planned":
-        fields = {
-            **fields,
-            "plan": _without(fields["plan"], "prices", "options"),
-            "request": _without(fields["request"], "arms"),
-        }
+        fields = {**fields, **_kept(fields["plan"], fields["request"])}
     for entry in reversed(record):
         if entry["attempt"] == attempt and entry["kind"] in ("refused", *_history.ENDS):
             break
@@ -44,6 +41,34 @@ def record_entry(
         ):
             return dict(entry)
     return _records.entry(kind, host, service, attempt, **fields)
+
+
+def carried_out(reviewed: t.Mapping[str, t.Any], made: Entry | None) -> bool:
+    """Whether ``made``, the planned line that made the pair in force, is of the ``reviewed`` item of a plan file."""
+    asked = _kept(reviewed["plan"], reviewed["request"])
+    return made is not None and asked == {name: made[name] for name in asked}
+
+
+def late_verdicts(
+    record: t.Sequence[Entry], ledger: t.Mapping[str, t.Any], host: str, service: str
+) -> list[dict[str, t.Any]]:
+    """The verdicts that a switch is owed whose run was gone before it could judge, by the boot that it was.
+
+    None where the boot that runs is another one, or has any verdict.
+    """
+    told = _history.history(record, pair_of(ledger.get("flags") or {}))
+    switched = told["switched"] or {}
+    boot = (switched.get("ledger") or {}).get("fingerprint")
+    judged = any(item["verdict"] != "open" for item in told["predictions"])
+    if judged or not boot or boot != ledger["fingerprint"] or ledger["status"] != "complete":
+        return []
+    verdicts = _plan.verdicts(told["predictions"], ledger)
+    return record_entries(verdicts, told["predictions"], {}, host, service, switched["attempt"])
+
+
+def _kept(plan: t.Mapping[str, t.Any], request: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What a planned line keeps of both."""
+    return {"plan": _without(plan, "prices", "options"), "request": _without(request, "arms")}
 
 
 def _without(value: t.Mapping[str, t.Any], *names: str) -> dict[str, t.Any]:

@@ -129,7 +129,12 @@ def test_a_pair_that_a_command_stated_is_not_filled_and_that_is_told(example: t.
 def test_a_reviewed_plan_that_made_the_pair_in_force_is_done(example: t.Any, tmp_path: pathlib.Path) -> None:
     to = {**example.old, "max_num_seqs": 3}
     made = example.planned(to=to, request={"pair": {"weights_mib": 24000, "kv_mib": 5120}})
-    item = {"host": "alpha", "service": "flashnext", "request": made["request"], "plan": made["plan"]}
+    item = {
+        "host": "alpha",
+        "service": "flashnext",
+        "request": made["request"],
+        "plan": {**made["plan"], "prices": [], "options": []},
+    }
     file = tmp_path / "plan.json"
     file.write_text(json.dumps({"schema": "kvfleet.radiance/plan-file/1", "plans": [item]}))
     record = [made, example.switched(to=to)]
