@@ -45,8 +45,7 @@ def record_entry(
 
 def carried_out(reviewed: t.Mapping[str, t.Any], made: Entry | None) -> bool:
     """Whether ``made``, the planned line that made the pair in force, is of the ``reviewed`` item of a plan file."""
-    asked = _kept(reviewed["plan"], reviewed["request"])
-    return made is not None and asked == {name: made[name] for name in asked}
+    return made is not None and _kept(made["plan"], made["request"]) == _kept(reviewed["plan"], reviewed["request"])
 
 
 def late_verdicts(

@@ -145,6 +145,34 @@ def test_a_reviewed_plan_that_made_the_pair_in_force_is_done(example: t.Any, tmp
     assert planned(request={"plan": str(file)})["failure"]["code"] == "plan_is_stale"
 
 
+def test_what_a_run_left_unjudged_is_judged_by_the_boot_in_force(example: t.Any) -> None:
+    to = {**example.old, "max_num_seqs": 3}
+    low, high = {"low": 2050, "high": 2060}, {"low": 300, "high": 400}
+    settled = {"quantity": "settled_free_mib", "stack": None, "rank": None, "unit": "MiB", "because": "a test"}
+    predictions = [{**settled, "id": f"settled_free_mib.card{card}", "card": card} for card in (0, 1)]
+    made = example.planned(to=to, predictions=[predictions[0] | low, predictions[1] | high])
+    switched = {**example.switched(to=to), "ledger": {"fingerprint": "0123456789ab"}}
+
+    def late(*record: dict[str, t.Any]) -> list[tuple[str, str, t.Any]]:
+        run = planned(read(record=record, there={"texts": {}, "entries": list(record)}))
+        told = "ended before it judged its boot" in " ".join(" ".join(run["report"]).split())
+        assert (run["failure"], told) == (None, bool(run["late"]))
+        assert {entry["attempt"] for entry in run["late"]} <= {"0123456789ab"}
+        assert run["record"] == [*record, *run["late"]] and [e for e in run["lost"] if e["kind"] == "verdict"] == [
+            entry for entry in run["late"] if entry["host"] == "alpha"
+        ]
+        return [(entry["prediction"], entry["verdict"], entry["measured"]) for entry in run["late"]]
+
+    assert late(made, switched) == [
+        ("settled_free_mib.card0", "held", 2058.24),
+        ("settled_free_mib.card1", "killed", 2068.48),
+    ]
+    # It was judged; another boot of it runs; nobody kept which boot it was.
+    assert late(made, switched, example.verdict("settled_free_mib.card0", "held", 2058.24)) == []
+    assert late(made, {**switched, "ledger": {"fingerprint": "ba9876543210"}}) == []
+    assert late(made, {**switched, "ledger": None}) == []
+
+
 def test_what_was_before_the_last_switch_is_completed_unless_it_is_to_be_applied(example: t.Any) -> None:
     now = {**example.old, "weights_mib": 24000, "kv_mib": 5120}
     before = {**now, "weights_mib": 22000}
