@@ -61,7 +61,7 @@ def late_verdicts(
     judged = any(item["verdict"] != "open" for item in told["predictions"])
     if judged or not boot or boot != ledger["fingerprint"] or ledger["status"] != "complete":
         return []
-    verdicts = _plan.verdicts(told["predictions"], ledger)
+    verdicts = _plan.verdicts(told["predictions"], dict(ledger))
     return record_entries(verdicts, told["predictions"], {}, host, service, switched["attempt"])
 
 
