@@ -74,10 +74,10 @@ MUTATIONS = [
     Mutation(4, f"{CORE}/_switch/switch.py", "        if check_mode:\n", "        if False:\n", SWITCH),
     Mutation(4, f"{CORE}/_switch/switch.py", "run.diff = files.diffs(changes)", "run.diff = []", SWITCH),
     # 5: a second run restarts nothing, and the process is what decides.
-    Mutation(5, f"{CORE}/_switch/switch.py", "        if not different:\n", "        if False:\n", SWITCH),
+    Mutation(5, f"{CORE}/_switch/precheck.py", "        if not different:\n", "        if False:\n", SWITCH),
     Mutation(
         5,
-        f"{CORE}/_switch/switch.py",
+        f"{CORE}/_switch/precheck.py",
         'different = referee.differences(expect["to"], process.flags)',
         "different = []",
         SWITCH,
@@ -98,7 +98,13 @@ MUTATIONS = [
         SWITCH,
     ),
     Mutation(6, f"{CORE}/_switch/transaction.py", "            if wrong:\n", "            if False:\n", SWITCH),
-    Mutation(6, f"{CORE}/_switch/back.py", 'self.run.outcome = "failed"', 'self.run.outcome = "rolled_back"', SWITCH),
+    Mutation(
+        6,
+        f"{CORE}/_switch/back.py",
+        'nothing ran before."""\n        self.run.outcome = "failed"',
+        'nothing ran before."""\n        self.run.outcome = "rolled_back"',
+        SWITCH,
+    ),
     Mutation(
         6,
         f"{CORE}/_switch/switch.py",
@@ -112,9 +118,9 @@ MUTATIONS = [
     Mutation(
         8,
         f"{CORE}/_hidden.py",
-        "shown.append(MASK if secret else named",
-        "shown.append(word if secret else named",
-        SWITCH,
+        "shown.append(kept + MASK)",
+        "shown.append(word)",
+        HIDDEN,
     ),
     # 10: no bare word that zsh expands.
     Mutation(10, "roles/endpoint/templates/serve.sh.j2", "set -eu\n", "set -eu\necho === starting\n", CONTRACT),

@@ -96,7 +96,9 @@ def whole_number(value: object, name: str) -> int:
         return int(value)
     if isinstance(value, int) and value > _LARGEST:
         value = "a number of more than 12 digits"
+    plain = re.sub(r"[,_ ']", "", value).lstrip("0") if isinstance(value, str) else ""
+    like = plain if _PLAIN_INTEGER.fullmatch(plain) else "6144"
     raise RadianceError(
-        f"{name} is {value!r}, which is not a whole number in plain decimal digits. Write it like 6144.",
+        f"{name} is {value!r}, which is not a whole number in plain decimal digits. Write it like {like}.",
         code="not_a_whole_number",
     )

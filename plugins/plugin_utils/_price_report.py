@@ -54,7 +54,7 @@ def _cells(row: t.Mapping[str, t.Any]) -> list[str]:
         shape,
         _words.number(to["weights_mib"]),
         "not measured" if prefill is None else span(f"{prefill['low']:,.0f}", f"{prefill['high']:,.0f}", "–"),
-        _words.UNKNOWN if decode is None else f"{decode['tps']:g}",
+        _words.UNKNOWN if decode is None else f"{decode['tps']:,g}",
         "one" if row["backing"] == "one_request" else f"{row['sequences_backed']:g}",
         _against(row["against_fill_mib"], row["against_fill_prefill"]),
         _words.number(row["slots_lost"]),

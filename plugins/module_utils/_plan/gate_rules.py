@@ -161,8 +161,9 @@ def _rows_within_exact_wire(s: Situation) -> Finding | str | None:
     holds = rows <= exact
     says = f"A full decode step has {rows:,} rows; steps of at most {exact:,} rows are exact on the {mode} wire."
     if not holds:
-        most = exact // (effective(s.shape).num_speculative_tokens + 1)
-        says += f" At this speculation depth {most:,} sequences stay exact." if most else " No sequence stays exact."
+        depth = effective(s.shape).num_speculative_tokens
+        most = exact // (depth + 1)
+        says += f" At depth {depth} at most {most:,} sequences stay exact." if most else " No sequence stays exact."
     source = next(
         (w["text"] for w in s.ledger.get("warnings") or [] if str(w.get("text", "")).startswith("tp wire:")),
         f"tp wire: Steps of at most {exact} rows are exact",
