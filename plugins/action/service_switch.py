@@ -132,9 +132,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _catch_up(self, earlier: set[str]) -> list[dict[str, t.Any]]:
         """All lines of this run so far, those that are new shown."""
         lines = [line for line in self._surely(self._progress) if line["run"] not in earlier]
+        if self._seen:
+            # Another run's are in their place once it has begun.
+            lines = [line for line in lines if line["run"] == self._seen[0]["run"]]
         for line in lines[len(self._seen) :]:
             self._show(line)
-        # Another run's are in their place once it has begun.
         self._seen = lines or self._seen
         return self._seen
 
@@ -219,7 +221,8 @@ def _interrupted(lines: list[dict[str, t.Any]], why: str, lost: bool = False) ->
     return {
         **Run().result(),
         "failed": True,
-        "changed": lost or phase not in BEFORE_STOP,
+        # The unit of the way back may be there by then, although nothing was stopped.
+        "changed": lost or phase == "guard" or phase not in BEFORE_STOP,
         "outcome": "failed",
         "code": "interrupted",
         "phases": [{"name": phase, "seconds": None, "says": why}],

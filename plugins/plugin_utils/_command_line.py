@@ -9,10 +9,12 @@ been asked.
 from __future__ import annotations
 
 import difflib
+import re
 import typing as t
 
 import yaml
 from ansible.parsing.splitter import parse_kv
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._request import REQUEST
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils._words import ENV_OF
 
@@ -21,14 +23,25 @@ _OF_PLAYBOOKS = ("all", "import", "log_dir", "plan_file", "receipt")
 # What a command may call otherwise: the words of the engine and its operators, and keys of a service in the inventory.
 _OTHERWISE = {
     **{key.lower(): name for name, key in ENV_OF.items() if key.lower() not in REQUEST},
-    **dict.fromkeys(("slab", "slab_mib", "weights"), "weights_mib"),
-    **dict.fromkeys(("pool", "pool_mib", "kv"), "kv_mib"),
-    **dict.fromkeys(("rows", "sequences", "num_seqs", "max_seqs"), "max_num_seqs"),
-    **dict.fromkeys(("context", "model_len", "max_len"), "max_model_len"),
-    **dict.fromkeys(("dtype", "kv_dtype"), "kv_cache_dtype"),
-    **dict.fromkeys(("pair", "min_gain_mib"), "fill=true, or weights_mib and kv_mib"),
-    "depth": "num_speculative_tokens",
+    **dict.fromkeys(("slab", "slab_mib"), "weights_mib"),
+    "pool_mib": "kv_mib",
+    **dict.fromkeys(("num_seqs", "max_seqs"), "max_num_seqs"),
+    **dict.fromkeys(("model_len", "max_len"), "max_model_len"),
+    "kv_dtype": "kv_cache_dtype",
+    "min_gain_mib": "fill=true, or weights_mib and kv_mib",
     "host_pool": "host_pool_mib",
+}
+# The same, of words that are as good for something of the operator's own: only a value of the kind tells.
+_BY_VALUE = {
+    "weights": ("weights_mib", "[0-9][0-9,_.]*"),
+    "pool": ("kv_mib", "[0-9][0-9,_.]*"),
+    "kv": ("kv_mib", "[0-9][0-9,_.]*"),
+    "rows": ("max_num_seqs", "[0-9]+"),
+    "sequences": ("max_num_seqs", "[0-9]+"),
+    "context": ("max_model_len", "[0-9][0-9,_.]*k?"),
+    "depth": ("num_speculative_tokens", "[0-9]+"),
+    "dtype": ("kv_cache_dtype", "|".join(KNOWN_DTYPES)),
+    "pair": ("fill=true, or weights_mib and kv_mib", "fill|keep|[0-9].*"),
 }
 
 
@@ -47,13 +60,20 @@ def unheard(extra_vars: t.Sequence[t.Any]) -> str:
                 f"its own: -e \"NAME='{words}'\"."
             )
         for name in given:
-            other = _OTHERWISE.get(name.lower().replace("-", "_"))
+            other = _other_word(name, given[name])
             if other:
                 return f"-e names {name}, which nothing here takes. Write {other}, if that is meant."
             near = difflib.get_close_matches(name.lower(), REQUEST + _OF_PLAYBOOKS, n=1, cutoff=0.8)
             if near and name != near[0]:
                 return f"-e names {name}, which nothing here takes. Write {near[0]}, if that is meant."
     return ""
+
+
+def _other_word(name: str, value: t.Any) -> str | None:
+    """What a name of a command is called here, where it is another word for it."""
+    plain = name.lower().replace("-", "_")
+    called, kind = _BY_VALUE.get(plain, (None, ""))
+    return called if called and re.fullmatch(kind, str(value)) else _OTHERWISE.get(plain)
 
 
 def _given(text: str) -> dict[str, t.Any]:

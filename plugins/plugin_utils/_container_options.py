@@ -45,9 +45,11 @@ def require_fit(service: Service) -> None:
     Raises RadianceError ``container_options_unfit``, which names the option and never its value where that may be
     a secret.
     """
+    behind = "at its beginning"
     for option, value in options_of(service):
         if not option:
-            raise _unfit(service, f"has {value!r}, which is no option: it would be taken for the image")
+            raise _unfit(service, f"has a word {behind} that is no option: it would be taken for the image")
+        behind = f"behind {option}"
         if option in _OWN:
             raise _unfit(service, f"has {option}: {_OWN[option]}. Take it out")
         if option == "--log-driver" and value in _UNREADABLE_DRIVERS:

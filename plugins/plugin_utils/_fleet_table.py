@@ -58,12 +58,14 @@ def _refused(outcome: Outcome | None, planned: bool) -> list[list[str]]:
     if not outcome:
         return [] if planned else [[_words.UNKNOWN, "not_reached: the run lost this host"]]
     return [
-        [
-            item["service"] or _words.UNKNOWN,
-            f"{item['word']}{' ' + item['code'] if 'code' in item else ''}: {_words.one_line(item['says'])}",
-        ]
+        [item["service"] or _words.UNKNOWN, f"{_word_and_code(item)}: {_words.one_line(item['says'])}"]
         for item in outcome["services"]
     ]
+
+
+def _word_and_code(item: t.Mapping[str, t.Any]) -> str:
+    word, code = str(item["word"]), str(item.get("code", ""))
+    return word if code in ("", word) else f"{word} {code}"
 
 
 def unplanned(planned: t.Mapping[str, int], outcomes: t.Mapping[str, Outcome | None]) -> list[str]:

@@ -15,13 +15,10 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _env_file
 from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.shape import KNOWN_DTYPES
-from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils import _env_text, _files, _gate, _words
+from ansible_collections.kvfleet.radiance.plugins.plugin_utils._gate import Gate
 
-# Of ten digits and more a shell may make another number, without a word.
-_WHOLE = re.compile("0|[1-9][0-9]{0,8}")
 _NUMBERS = tuple(key for key in _words.ENV_OF.values() if key != "KV_CACHE_DTYPE")
-# A depth of 0 is one; a 0 of any other key leaves it to the engine, and nothing would be held to its gate.
-_MAY_BE_NONE = ("NUM_SPECULATIVE_TOKENS",)
 # The gates of a plan that an env alone can be held to.
 TESTED = (
     "dtype_known",
@@ -36,41 +33,6 @@ _ATOLL = (
     "The engine reads 6 of 6,144, 8 of 8k, and 0 of 0x1800, of auto and of nothing, and takes 0 for its own choice; "
     "and a shell reads 06144 as octal."
 )
-
-
-class Gate(t.NamedTuple):
-    """One bound. ``says`` is a sentence without its end, ``because`` the lines that it comes from.
-
-    ``measure`` is what of the keys is held to ``bound``: pair, pool, rows, sequences; number, dtype and shape speak of
-    each key alone, and have no bound, a list of words, or one bound a key. ``label`` is empty, personal reserve, or
-    accepted.
-    """
-
-    name: str
-    keys: tuple[str, ...]
-    measure: str
-    bound: t.Any
-    says: str
-    because: tuple[str, ...]
-    label: str = ""
-
-
-class _Measure(t.NamedTuple):
-    """How a quantity is worked out, by a shell and by Python, what it is called, and whether it is bound from above."""
-
-    shell: str
-    value: t.Callable[..., int]
-    noun: str
-    unit: str
-    upper: bool
-
-
-_MEASURES = {
-    "pair": _Measure("{} + {}", lambda weights, kv: weights + kv, "the pair", "MiB", True),
-    "pool": _Measure("{}", lambda kv: kv, "the pool", "MiB", False),
-    "rows": _Measure("{} * ({} + 1)", lambda seqs, depth: seqs * (depth + 1), "a full decode step", "rows", True),
-    "sequences": _Measure("{}", lambda seqs: seqs, "a full decode step", "rows", True),
-}
 
 
 def gates(
@@ -124,7 +86,7 @@ def file_gates(
             out.append(f"{keys.get(key, key)} is {values[key]!r} in the rendered env, and the plan has {to[name]!r}.")
     if _files.MARKER not in text:
         out.append("the marker of a managed file is not in the rendered env.")
-    return out or [said for gate in gates(text, plan, service) for said in _failure(gate, values)]
+    return out or [said for gate in gates(text, plan, service) for said in _gate.failure(gate, values)]
 
 
 def bats_gates(
@@ -140,7 +102,7 @@ def bats_gates(
             **gate._asdict(),
             # Comments in the file, which end with their line.
             "because": [_words.one_line(line) for line in gate.because],
-            "code": _code(gate, [keys.get(key, key) for key in gate.keys]),
+            "code": _gate.code(gate, [keys.get(key, key) for key in gate.keys]),
         }
         for gate in gates(text, plan, service, switched)
     ]
@@ -168,9 +130,10 @@ def _shape(plan: t.Mapping[str, t.Any], stated: t.Collection[str]) -> Gate | Non
     contract, to = plan.get("contract"), plan["to"]
     if not contract or contract["needed_mib"] is None or to.get("kv_mib") is None:
         return None
-    keys = ("MAX_NUM_SEQS", "MAX_MODEL_LEN", "KV_CACHE_DTYPE")
-    bounds = {key: to[name] for name, key in _words.ENV_OF.items() if key in keys and key in stated and to.get(name)}
-    says = f"the shape is at most {_words.shape(to).rpartition(', ')[0]}, which the pool was planned for"
+    keys = ("MAX_NUM_SEQS", "MAX_MODEL_LEN", "KV_CACHE_DTYPE", "NUM_SPECULATIVE_TOKENS")
+    planned = {key: to.get(name) for name, key in _words.ENV_OF.items() if key in keys and key in stated}
+    bounds = {key: bound for key, bound in planned.items() if bound is not None}
+    says = f"the shape is at most {_words.shape(to)}, which the pool was planned for"
     because = tuple(_env_text.contract_words(plan)[:1])
     return Gate("shape_within_plan", tuple(bounds), "shape", tuple(bounds.values()), says, because)
 
@@ -249,13 +212,13 @@ def _rows(plan: t.Mapping[str, t.Any]) -> Gate | None:
 
 def _held(plan: t.Mapping[str, t.Any], gate: Gate, value: float) -> Gate:
     """The gate, or where the plan itself goes past it with open eyes, one that takes no more than that."""
-    upper = _MEASURES[gate.measure].upper
+    upper = _gate.MEASURES[gate.measure].upper
     found = _of_plan(plan, gate.name)
     if (value <= gate.bound if upper else value >= gate.bound) or (found is not None and found["holds"]):
         return gate
     bound = math.ceil(value) if upper else math.floor(value)
     why = (found or {}).get("accepted") or "what ran before it was no better"
-    unit = _MEASURES[gate.measure].unit
+    unit = _gate.MEASURES[gate.measure].unit
     says = f"{gate.says}, or the {bound:,} {unit} that were accepted"
     return gate._replace(bound=bound, says=says, because=(*gate.because, f"Accepted: {why}"), label="accepted")
 
@@ -263,63 +226,3 @@ def _held(plan: t.Mapping[str, t.Any], gate: Gate, value: float) -> Gate:
 def _of_plan(plan: t.Mapping[str, t.Any], name: str) -> t.Mapping[str, t.Any] | None:
     """A gate of the plan by its name."""
     return next((gate for gate in plan["gates"] if gate["name"] == name), None)
-
-
-# ------------------------------------------------------------------------------------------- held to them, twice
-
-
-def _failure(gate: Gate, values: t.Mapping[str, str | None]) -> list[str]:
-    """What to say where an env with these values does not pass: nothing where it does."""
-    texts = [values[key] or "" for key in gate.keys]
-    if gate.measure == "dtype":
-        holds, found = texts[0] in gate.bound, f"{gate.keys[0]} is {texts[0]!r}"
-    elif gate.measure == "shape":
-        # The rendered shape is the planned one, key by key.
-        return []
-    elif not all(_is_whole(key, text) for key, text in zip(gate.keys, texts, strict=True)):
-        # Each gate of numbers would say so; the one that is about it is enough.
-        holds, found = gate.measure != "number", f"it has {', '.join(map(repr, texts))}"
-    elif gate.measure == "number":
-        return []
-    else:
-        measure = _MEASURES[gate.measure]
-        value = measure.value(*map(int, texts))
-        holds = value <= gate.bound if measure.upper else value >= gate.bound
-        found = f"{measure.noun} has {value:,} {measure.unit}"
-    return [] if holds else [f"{gate.name}: {gate.says}; {found} in the rendered env. {'; '.join(gate.because)}"]
-
-
-def _is_whole(key: str, text: str) -> bool:
-    return _WHOLE.fullmatch(text) is not None and (text != "0" or key in _MAY_BE_NONE)
-
-
-def _code(gate: Gate, keys: t.Sequence[str]) -> list[str]:
-    """The test in shell, for bats, which shows what it printed where it fails."""
-    if gate.measure == "dtype":
-        return [
-            f'echo "{keys[0]} is ${{{keys[0]}-}}."',
-            f'case "${{{keys[0]}-}}" in {" | ".join(gate.bound)}) ;; *) false ;; esac',
-        ]
-    if gate.measure == "number":
-        some = [name for key, name in zip(gate.keys, keys, strict=True) if key not in _MAY_BE_NONE]
-        return [
-            f"for name in {' '.join(keys)}; do",
-            '  echo "$name is ${!name-}."',
-            "  case \"${!name-}\" in '' | *[!0-9]* | 0?* | ??????????*) false ;; esac",
-            "done",
-            *(f'[ "${{{name}-}}" != 0 ]' for name in some),
-        ]
-    if gate.measure == "shape":
-        return [
-            *(f'echo "{key} is ${{{key}-}}."' for key in keys),
-            *(
-                f'[ "${{{key}-}}" = {bound} ]' if isinstance(bound, str) else f'[ "${{{key}-}}" -le {bound} ]'
-                for key, bound in zip(keys, gate.bound, strict=True)
-            ),
-        ]
-    measure = _MEASURES[gate.measure]
-    return [
-        f"{gate.measure}=$(({measure.shell.format(*keys)}))",
-        f'echo "{measure.noun.capitalize()} has ${gate.measure} {measure.unit}."',
-        f'[ "${gate.measure}" {"-le" if measure.upper else "-ge"} {gate.bound} ]',
-    ]

@@ -8,6 +8,7 @@ import typing as t
 
 from ansible_collections.kvfleet.radiance.plugins.module_utils import _plan
 from ansible_collections.kvfleet.radiance.plugins.module_utils._errors import RadianceError
+from ansible_collections.kvfleet.radiance.plugins.module_utils._plan.text import counted
 from ansible_collections.kvfleet.radiance.plugins.plugin_utils import (
     _container_notes,
     _drift,
@@ -33,10 +34,7 @@ _HELD_BACK = (
     "-e fill=true fills the card."
 )
 
-_LATE = (
-    "The run that made the pair in force ended before it judged its boot; {} verdicts of it go on record with the next "
-    "resize."
-)
+_LATE = "The run that made the pair in force has not judged its boot; {} of it are put on record when a resize ends."
 
 
 def planned_run(
@@ -140,6 +138,7 @@ def _told(
     # Before a service that was handed the cards another one ran, which is for the operator to bring back; and what
     # crashed and is started as it was has no other pair.
     returns = not run["down"] or (not about["handover"] and bool(plan["changes"]))
+    stated = run["history"]["stated"]
     rates = _expected_rates.expected_rates(service, run["record"], run["ledger"])
     cost = {
         **{name: about[name] for name in ("timeouts", "probes")},
@@ -149,9 +148,9 @@ def _told(
     needs = _not_after.time_needed(plan, cost)
     notes = [
         *_handover.handover_notes(service, run["others"], plan, about["handover"], about["undo"]),
-        *([_LATE.format(len(run["late"]))] if run["late"] else []),
+        *([_LATE.format(counted(len(run["late"]), "verdict"))] if run["late"] else []),
         *run["drift"]["notes"],
-        *([_HELD_BACK] if service.get("pair") == "fill" and options["pair"] == "keep" else []),
+        *([_HELD_BACK] if service.get("pair") == "fill" and options["pair"] == "keep" and stated else []),
         *([_DIRTY] if about["uncommitted"] else []),
         *_probation.probation_notes(request.get("probation"), about["told"], plan["restart"]),
         *(_container_notes.container_notes(service) if plan["restart"] else []),

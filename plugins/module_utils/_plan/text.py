@@ -25,12 +25,12 @@ def number(value: float) -> str:
 
 
 def pair_text(to: t.Mapping[str, t.Any] | None) -> str:
-    """The pair of a plan's ``to``, slab first: ``24,000 + 5,120``. What a command line has otherwise than in digits is
-    told as it is, and of no ``to`` at all nothing is known.
+    """The pair of a plan's ``to`` or of a command line, slab first: ``24,000 + 5,120``.
+
+    What a command line has otherwise than in digits is told as it is; a half that the engine chooses, or that nobody
+    knows, is a dash.
     """
     halves = [(to or {}).get(name) for name in ("weights_mib", "kv_mib")]
-    if to and halves == [None, None]:
-        return "a pair that the engine splits itself"
     return " + ".join(UNKNOWN if half is None else half if isinstance(half, str) else number(half) for half in halves)
 
 

@@ -25,6 +25,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     referee,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.journal import Journal, seconds_since
+from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.managers import manager_of
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.steps import Steps, as_radiance_error
 
 
@@ -84,6 +85,8 @@ class WayBack(Steps):
         if not self.others:
             return
         self.journal.enter("hand_back")
+        # What serves already, an earlier call has started, and nobody saw when.
+        down = any(manager_of(entry["manager"]).current() is None for entry in self.others)
         with self.run.phase("hand_back") as phase:
             says = []
             for entry in self.others:
@@ -96,7 +99,8 @@ class WayBack(Steps):
                 except RadianceError as error:
                     raise RadianceError(f"{entry['service']}: {error.text}", code=error.code) from error
             phase.says = "; ".join(says)
-        self.run.downtime_seconds = seconds_since(self.journal.data["stopped"])
+        if down:
+            self.run.downtime_seconds = seconds_since(self.journal.data["stopped"])
 
     def _not_handed_back(self, cause: t.Mapping[str, t.Any], why: str, error: RadianceError) -> RadianceError:
         """What was stopped for this service is not back. The journal stays for the next run to try again."""

@@ -42,7 +42,7 @@ class _Seen(t.NamedTuple):
         """The service with what a person finds it by."""
         unit = self.other.manager.get("unit")
         pid = f"process {self.process.pid}" if self.process is not None else "between two starts"
-        pair = pair_text(pair_of(self.process.flags)) if self.process is not None else "?"
+        pair = pair_text(pair_of(self.process.flags) if self.process is not None else None)
         return f"{self.other.service} ({f'{unit}, ' if unit else ''}{pid}, {pair} MiB a card)"
 
 

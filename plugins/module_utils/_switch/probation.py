@@ -152,6 +152,12 @@ def look(request: Request, state: State, run: Run, check_mode: bool) -> None:
         run.warnings += found.end()
 
 
+def has_crashed(state: State) -> bool:
+    """Whether a pair on probation has crashed and no run has looked at that yet."""
+    found = Probation.load(state)
+    return found is not None and not found.ended and found.crashed()
+
+
 def confirm(state: State, run: Run, request: Request) -> None:
     """Another switch is about to stop what is on probation. Raises ``probation_failed`` where it has come back."""
     found = Probation.load(state)

@@ -7,6 +7,7 @@ Private to the collection: it may change in any release.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import typing as t
 
@@ -20,6 +21,7 @@ from ansible_collections.kvfleet.radiance.plugins.module_utils._switch import (
     files,
     images,
     precheck,
+    probation,
     referee,
 )
 from ansible_collections.kvfleet.radiance.plugins.module_utils._switch.back import cause_of, interruption
@@ -43,12 +45,12 @@ class _Serving(t.NamedTuple):
     pair: str
 
 
-def would(request: Request, journal: Journal) -> str:
+def would(request: Request, state: State, journal: Journal) -> str:
     """The outcome that finishing this journal aims at: unchanged, switched or rolled_back. Changes nothing.
 
     Raises RadianceError ``foreign_process`` or ``port_taken`` where something is in the way of it.
     """
-    return _aim(request, journal, _serving(request, journal))
+    return _aim(request, state, journal, _serving(request, journal))
 
 
 def _came_back(journal: Journal) -> bool:
@@ -79,14 +81,16 @@ def _note_return(journal: Journal) -> None:
     journal.enter("ready", direction="back", cause=journal.data["cause"] or cause_of(journal, why))
 
 
-def _aim(request: Request, journal: Journal, serving: _Serving | None) -> str:
+def _aim(request: Request, state: State, journal: Journal, serving: _Serving | None) -> str:
     data = journal.data
     if serving is not None:
         return {"old": "rolled_back", "new": "switched", "other": "unchanged"}[serving.pair]
     if _came_back(journal):
         return "rolled_back"
     lives = _manager(journal).current() is not None
-    if data["direction"] != "back" and data["phase"] in BEFORE_STOP and (lives or data["old"] is None):
+    # Where a pair on probation has crashed since, systemd has put other files back than those of the journal.
+    as_it_was = lives or data["old"] is None or probation.has_crashed(state)
+    if data["direction"] != "back" and data["phase"] in BEFORE_STOP and as_it_was:
         return "unchanged"
     if not lives:
         _refuse_beside(request, _manager(journal), data["others"])
@@ -151,7 +155,7 @@ def finish(request: Request, state: State, run: Run, journal: Journal) -> None:
         _note_return(journal)
         interrupted += ", and the old pair came back without us"
     serving = _serving(request, journal)
-    aim = _aim(request, journal, serving)
+    aim = _aim(request, state, journal, serving)
     if serving is not None and serving.pair != "new":
         says = _let_be(transaction, serving)
     elif aim == "unchanged":
@@ -227,7 +231,8 @@ def _adopt(transaction: Transaction) -> None:
         return
     if boot is None or boot["pid"] is None or not manager.lives(boot):
         journal.enter(journal.data["phase"], boot=manager.boot_of(found, boot))
-    transaction.served_before = boots.is_up(manager, journal.data["boot"], transaction.request.endpoint)
+    with contextlib.suppress(OSError, RadianceError):  # of a log that cannot be read nothing is known
+        transaction.served_before = boots.is_up(manager, journal.data["boot"], transaction.request.endpoint)
 
 
 def _raise_if_down(transaction: Transaction, error: RadianceError) -> None:

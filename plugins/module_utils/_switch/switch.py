@@ -104,7 +104,7 @@ def _work(request: Request, state: State, run: Run) -> None:
 def _preview(request: Request, state: State, run: Run) -> None:
     interrupted = Journal.load(state)
     if interrupted is not None:
-        run.outcome = recovery.would(request, interrupted)
+        run.outcome = recovery.would(request, state, interrupted)
         run.changed = run.outcome != "unchanged"
         run.recovered = (
             f"A switch to {pair_text(interrupted.data['expect']['to'])} was interrupted in phase "

@@ -44,9 +44,9 @@ class Transaction(WayBack):
         """From drain to keep. Raises RadianceError when it did not: the old pair serves then, or the error says not."""
         try:
             self.drain()
-        except RadianceError:
+        except Exception as error:  # the gateway gets its service back whatever it was
             self.cancel()
-            raise
+            raise as_radiance_error(error) from error
         try:
             self.stop()
             self.release()

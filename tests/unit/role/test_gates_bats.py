@@ -138,7 +138,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 WHOLE = "the pair and the shape are whole numbers in plain digits"
 CEILING = "the pair is at most 30,969 MiB, the ceiling"
 PROVED_CEILING = "the pair is at most 30,967 MiB, the ceiling of the boot that proved it"
-SHAPE = "the shape is at most 3 x 200,000 tokens, fp8, which the pool was planned for"
+SHAPE = "the shape is at most 3 x 200,000 tokens, fp8, speculation depth 2, which the pool was planned for"
 POOL = "the pool has at least 5,063 MiB, the contract"
 ROWS = "a full decode step has at most 25 rows, which are exact on this wire"
 WEIGHTS, KV = "WEIGHTS_MIB=25844", "KV_MIB=5119"
@@ -172,7 +172,7 @@ EDITS: list[tuple[str, list[tuple[str, str]], list[str]]] = [
         "the pool has at least 5,101 MiB, which 2 live sessions need",
     ]),
     ("accepted", [("=4000", "=3999"), ("SEQS=12", "SEQS=13")], [
-        "the shape is at most 12 x 200,000 tokens, fp8, which the pool was planned for",
+        "the shape is at most 12 x 200,000 tokens, fp8, speculation depth 2, which the pool was planned for",
         f"{POOL}, or the 4,000 MiB that were accepted (accepted)",
         f"{ROWS}, or the 36 rows that were accepted (accepted)",
     ]),

@@ -171,7 +171,7 @@ def test_a_switch_that_was_lost_from_sight_is_not_called_dead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "changed"), [("lock", False), ("precheck", False), ("guard", False), ("drain", False), ("stop", True)]
+    ("phase", "changed"), [("lock", False), ("precheck", False), ("guard", True), ("drain", False), ("stop", True)]
 )
 def test_a_module_that_was_killed_before_it_stopped_anything_has_changed_nothing(phase: str, changed: bool) -> None:
     lines = [{"run": "0a", "phase": name, "says": ""} for name in ("lock", phase)]

@@ -20,6 +20,8 @@ from ansible_collections.kvfleet.radiance.plugins.plugin_utils._command_line imp
         (["KV_MIB=5120"], "Write kv_mib"),
         (["slab=20000", "pool=9000"], "-e names slab, which nothing here takes. Write weights_mib, if that is meant."),
         (["pool_mib=6000"], "Write kv_mib"),
+        (["pool=6,000"], "Write kv_mib"),
+        (["context=200k"], "Write max_model_len"),
         (["VRAM_KV_MIB=6000"], "Write kv_mib"),
         (["vram-weights-mib=6000"], "Write weights_mib"),
         (["dtype=bf16"], "Write kv_cache_dtype"),
@@ -44,6 +46,7 @@ def test_what_nobody_would_hear_is_told(extra: list[str], said: str) -> None:
         ["backing_reason='short chats'", '{"accept": [{"gate": "headroom_kept", "reason": "a trial"}]}'],
         ["endpoint_probes=none", "ansible_become=true", "endpoint_serial=2", "rack=3", "@own.yml"],
         ["{no: yaml: at all", "[1, 2]"],
+        ["pool=blue context=prod pair=left dtype=json rows=all"],
     ],
 )
 def test_what_is_heard_or_is_not_ours_is_left_alone(extra: list[str]) -> None:

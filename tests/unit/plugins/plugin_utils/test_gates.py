@@ -47,7 +47,7 @@ def test_a_rendered_env_passes_its_gates(example: t.Any) -> None:
     assert of(_gates.gates(rendered(example), example.plan)) == {
         "whole_numbers": None,
         "dtype_known": ("bf16", "fp8"),
-        "shape_within_plan": (3, 200000, "fp8"),
+        "shape_within_plan": (3, 200000, "fp8", 2),
         "pair_within_ceiling": 30969,
         "pool_meets_contract": 5063,
     }

@@ -347,10 +347,7 @@ def test_the_way_back_has_its_image(example: t.Any) -> None:
 
 
 def test_returning_to_an_image_is_not_refused_by_what_another_one_printed(example: t.Any) -> None:
-    back = {
-        **_ways_back.way_back([planned(example, AFTER, BEFORE), switched(example, AFTER)], "previous", ""),
-        "objection": "",
-    }
+    back = _ways_back.way_back([planned(example, AFTER, BEFORE), switched(example, AFTER)], "previous", "")
     image = _image.image_choice(PODMAN, BEFORE, told(OLD), {**LEDGER, "source": {"image": AFTER, "image_digest": NEW}})
     asked = _request.pair_request(PODMAN, {"to": "previous"}, back=back, image=image)
     assert (asked["ran_before"], asked["pair"]) == (back["says"], HALVES)

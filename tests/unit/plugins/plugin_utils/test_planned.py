@@ -155,7 +155,7 @@ def test_what_a_run_left_unjudged_is_judged_by_the_boot_in_force(example: t.Any)
 
     def late(*record: dict[str, t.Any]) -> list[tuple[str, str, t.Any]]:
         run = planned(read(record=record, there={"texts": {}, "entries": list(record)}))
-        told = "ended before it judged its boot" in " ".join(" ".join(run["report"]).split())
+        told = "has not judged its boot; " in " ".join(" ".join(run["report"]).split())
         assert (run["failure"], told) == (None, bool(run["late"]))
         assert {entry["attempt"] for entry in run["late"]} <= {"0123456789ab"}
         assert run["record"] == [*record, *run["late"]] and [e for e in run["lost"] if e["kind"] == "verdict"] == [

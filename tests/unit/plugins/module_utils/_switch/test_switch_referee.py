@@ -165,7 +165,7 @@ def test_a_pair_is_named_as_far_as_it_is_known() -> None:
     assert pair_text(TO) == "25,844 + 5,119"
     assert pair_text({"weights_mib": 24002.56, "kv_mib": None}) == "24,002.56 + –"
     assert pair_text(None) == "– + –"
-    assert pair_text(pair_of({})) == "a pair that the engine splits itself"
+    assert pair_text(pair_of({})) == "– + –"
     # The engine reads 24G as 24; a process that somebody started so is still to be named.
     assert pair_text(pair_of({"vram-weights-mib": "24G", "vram-kv-mib": "5120"})) == "24G + 5,120"
 
