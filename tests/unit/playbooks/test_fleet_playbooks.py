@@ -30,7 +30,8 @@ def failing(said: str) -> list[str]:
 def fleet(tmp_path: pathlib.Path) -> Fleet:
     """Four hosts: one is down, one wants a password for sudo, one declares no service, one names what is nowhere."""
     fleet = Fleet(tmp_path, ["down", "locked", "bare", "unset"])
-    silent = script(tmp_path / "ssh", "echo 'no route to host' >&2; exit 255")
+    # Ansible that cannot write what it has to send tells of that instead.
+    silent = script(tmp_path / "ssh", "[ -t 0 ] || cat >/dev/null; echo 'no route to host' >&2; exit 255")
     fleet.hosts["down"] |= {"ansible_connection": "ssh", "ansible_ssh_executable": silent, "ansible_host": "127.0.0.1"}
     sudo = script(tmp_path / "sudo", "echo 'sudo: a password is required' >&2; exit 1")
     fleet.hosts["locked"] |= {"ansible_become": True, "ansible_become_user": "nobody", "ansible_become_exe": sudo}

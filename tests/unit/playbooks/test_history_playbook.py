@@ -38,7 +38,7 @@ SERVICE = {
 def fleet(tmp_path: pathlib.Path) -> pathlib.Path:
     """A folder with an inventory of two hosts, ``up`` and ``down``; neither serves anything."""
     silent = tmp_path / "ssh"
-    silent.write_text("#!/bin/sh\necho 'no route to host' >&2\nexit 255\n")
+    silent.write_text("#!/bin/sh\n[ -t 0 ] || cat >/dev/null\necho 'no route to host' >&2\nexit 255\n")
     silent.chmod(0o755)
     hosts: dict[str, t.Any] = {
         "up": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
