@@ -79,12 +79,13 @@ def _planned(
             service, asked["image"], inspected, run["ledger"], asked.get("engine_version"), run["record"]
         )
     options = reviewed["request"] if reviewed else _options(run, request, back, image)
-    if reviewed and _record_lines.carried_out(reviewed, run["history"]["made"]):
-        reviewed, options = None, {**options, "pair": "keep"}
+    done = reviewed is not None and _record_lines.carried_out(reviewed, run["history"]["made"])
+    if done:
+        options = {**options, "pair": "keep"}
     plan = _plan.make_plan(run["ledger"], {name: value for name, value in options.items() if name != "image"})
     # What does not run is started, whatever changes.
     plan = {**plan, "restart": plan["restart"] or bool(run["down"])}
-    if reviewed:
+    if reviewed and (plan["changes"] or not done):
         _plan_file.hold_to_reviewed(plan, reviewed)
     if plan["restart"] and not about["read_only"]:
         _handover.refuse_taken(service, run["others"], plan, about["handover"])

@@ -128,21 +128,26 @@ def test_a_pair_that_a_command_stated_is_not_filled_and_that_is_told(example: t.
 
 def test_a_reviewed_plan_that_made_the_pair_in_force_is_done(example: t.Any, tmp_path: pathlib.Path) -> None:
     to = {**example.old, "max_num_seqs": 3}
-    made = example.planned(to=to, request={"pair": {"weights_mib": 24000, "kv_mib": 5120}})
-    item = {
-        "host": "alpha",
-        "service": "flashnext",
-        "request": made["request"],
-        "plan": {**made["plan"], "prices": [], "options": []},
-    }
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps({"schema": "kvfleet.radiance/plan-file/1", "plans": [item]}))
-    record = [made, example.switched(to=to)]
-    told = read(record=record, there={"texts": {}, "entries": record})
-    again = planned(told, request={"plan": str(file)})
-    assert (again["failure"], again["plan"]["restart"], again["plan"]["changes"]) == (None, False, [])
-    # Without that record it is the plan of a boot that is gone.
-    assert planned(request={"plan": str(file)})["failure"]["code"] == "plan_is_stale"
+
+    def again(on_record: bool = True, **asked: t.Any) -> dict[str, t.Any]:
+        """It is asked for once more, having asked for this beside the pair."""
+        made = example.planned(to=to, request={"pair": {"weights_mib": 24000, "kv_mib": 5120}, **asked})
+        item = {
+            "host": "alpha",
+            "service": "flashnext",
+            "request": made["request"],
+            "plan": {**made["plan"], "prices": [], "options": []},
+        }
+        file.write_text(json.dumps({"schema": "kvfleet.radiance/plan-file/1", "plans": [item]}))
+        record = [made, example.switched(to=to)] if on_record else []
+        return planned(read(record=record, there={"texts": {}, "entries": record}), request={"plan": str(file)})
+
+    done = again()
+    assert (done["failure"], done["plan"]["restart"], done["plan"]["changes"]) == (None, False, [])
+    # Without that record it is the plan of a boot that is gone, and so it is where more than the pair would change.
+    assert again(on_record=False)["failure"]["code"] == "plan_is_stale"
+    assert again(host_pool_mib=20480)["failure"]["code"] == "plan_is_stale"
 
 
 def test_what_a_run_left_unjudged_is_judged_by_the_boot_in_force(example: t.Any) -> None:
